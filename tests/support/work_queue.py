@@ -4,6 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from intersession_events.log.work_queue import Offer, TakesWork, Worker, WorkQueue
+from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.url import is_postgres
@@ -14,10 +15,10 @@ from support.log_drafts import said, to
 class Queue:
     """A log that is written, with its queue, and the time that passes there."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, encryption: Encryption | None = None) -> None:
         self.url = url
         self.now = 1_000_000
-        self.log: PortableLog = open_log(url, clock=lambda: self.now)
+        self.log: PortableLog = open_log(url, clock=lambda: self.now, encryption=encryption)
 
     @property
     def writer(self) -> WorkQueue:
@@ -46,8 +47,8 @@ class Queue:
 
 
 @contextmanager
-def queue(url: str) -> Generator[Queue]:
-    opened = Queue(url)
+def queue(url: str, encryption: Encryption | None = None) -> Generator[Queue]:
+    opened = Queue(url, encryption)
     try:
         yield opened
     finally:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from intersession import File, MemoryChannel, Reply, SessionSystem, Turn
+from intersession import Channel, File, MemoryChannel, Outbound, Reply, SessionSystem, Turn
 from intersession_actors.rules.errors import ConfigError
 from intersession_events.basics.errors import BadKey
 from intersession_events.copies.forks.files import forks_beside
@@ -28,6 +28,7 @@ from intersession_events.stores.keys.source import Source
 from intersession_events.stores.opened import located, open_log
 from intersession_events.stores.portable.log import PortableLog
 from support.any_log import changed_behind
+from support.beside import beside
 from support.doors.command_line import ran
 from support.encrypted import master_key, where, with_key
 from support.running import WAIT, Booth, closed_exchange, recorded
@@ -314,11 +315,44 @@ def test_what_would_have_the_words_beside_the_log_is_refused(booth: Booth, tmp_p
 
 
 @pytest.mark.clause("CRYPT-1")
-def test_words_of_an_encrypted_log_go_to_no_mirror_and_no_worker(booth: Booth, tmp_path: Path) -> None:
+def test_words_of_an_encrypted_log_go_to_no_mirror(booth: Booth, tmp_path: Path) -> None:
     booth.start(AGENTS, {}, with_key(master_key(tmp_path))).close()
-    for config in ({"transcripts": {"mirror": True}}, {"agents": {"defaults": {"worker": True}}}):
-        with pytest.raises(ConfigError, match="the log is kept encrypted"):
-            booth.start(AGENTS, {}, config)
+    with pytest.raises(ConfigError, match="the log is kept encrypted"):
+        booth.start(AGENTS, {}, {"transcripts": {"mirror": True}})
+
+
+@pytest.mark.clause("WORK-18", "CRYPT-1")
+def test_a_worker_without_a_key_is_given_the_words_of_its_calls_and_leaves_none(
+    log_url: str, tmp_path: Path
+) -> None:
+    seen: list[tuple[str, str, bytes]] = []
+    lying = list[str]()
+
+    def at_work(turn: Turn) -> str | Reply:
+        lying.extend(where(log_url, tmp_path, CANARY.encode()))
+        answer = main(turn)
+        if turn.files:
+            seen.append((turn.transcript[0].content, turn.message, turn.files[0].read()))
+        return Reply(answer, files=(File(data=PICTURE, name=f"{CANARY}.png"),))
+
+    def deliver(outbound: Outbound) -> None:
+        lying.extend(where(log_url, tmp_path, CANARY.encode()))
+        seen.append(("chat", outbound.text, outbound.files[0].read()))
+
+    with beside(log_url, {"main": at_work, "ops": ops}, config=with_key(master_key(tmp_path))) as writer:
+        writer.worker({}, channels={"chat": Channel(deliver=deliver)})
+        writer.ask(f"please ask ops of {CANARY}")
+        said(writer.system, f"{CANARY} again", files=[File(data=PICTURE)])
+        settled(writer.system)
+        assert verified(writer.system).ok
+
+    assert seen == [
+        ("chat", f"it is {CANARY}", PICTURE),
+        (f"please ask ops of {CANARY}", f"{CANARY} again", PICTURE),
+        ("chat", f"it is {CANARY}", PICTURE),
+    ]
+    assert lying == []
+    assert where(log_url, tmp_path, CANARY.encode()) == []
 
 
 KILLED = """

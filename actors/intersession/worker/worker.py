@@ -255,6 +255,9 @@ class Worker:
             what()
         except StoreUnavailable as error:
             logger.info("the queue of calls can't be reached: %s", error)
+        except WorkRefused as refused:  # until somebody lets it
+            logger.warning("the worker is refused: %s", refused)
+            self._ended.wait(_TAKE_S)
         except Exception:
             if self._ended.is_set():
                 return

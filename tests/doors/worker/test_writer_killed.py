@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from intersession_events import facts
 from intersession_events.stores.opened import open_log
 from support.any_log import Logs
 from support.doors.served_gateway import ForkedGateway
+from support.encrypted import master_key, where, with_key
 from support.running import WAIT
 
 TOKEN, WORKERS = "operator-of-the-writer", "workers-of-the-writer"
@@ -41,15 +43,17 @@ class Asked:
 
 
 @pytest.mark.ci
-@pytest.mark.clause("WORK-4")
-@pytest.mark.parametrize("kills", [1, 3])
-def test_no_agent_is_asked_again_because_a_writer_was_killed(logs: Logs, tmp_path: Path, kills: int) -> None:
+@pytest.mark.clause("WORK-4", "WORK-18")
+@pytest.mark.parametrize(("kills", "is_encrypted"), [(1, True), (3, False)])
+def test_no_agent_is_asked_again_because_a_writer_was_killed(
+    logs: Logs, tmp_path: Path, kills: int, is_encrypted: bool
+) -> None:
     url = logs.at(tmp_path)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     worker_of = {"name": "work", "token": WORKERS, "scopes": ["worker"], "agents": ["*"]}
-    config = {
+    config: dict[str, Any] = {
         "store": url,
         "agents": {"defaults": {"worker": True}, "list": [{"id": "main"}]},
         "gateway": {
@@ -57,6 +61,8 @@ def test_no_agent_is_asked_again_because_a_writer_was_killed(logs: Logs, tmp_pat
             "auth": {"token": TOKEN, "credentials": [worker_of]},
         },
     }
+    if is_encrypted:
+        config |= with_key(master_key(tmp_path))
     path = tmp_path / "config.json"
     path.write_text(json.dumps(config), encoding="utf-8")
     agent = Asked(wanted=3)
@@ -81,6 +87,7 @@ def test_no_agent_is_asked_again_because_a_writer_was_killed(logs: Logs, tmp_pat
                 writer.end()
                 writer = served()
             agent.go_on.set()
+            assert (where(url, tmp_path, b"hello ") == []) == is_encrypted
             with GatewayClient(writer.address, TOKEN) as client:
                 ends = [client.call("agent.wait", {"runId": run, "timeoutMs": 20_000}) for run in runs]
             assert [end["reply"] for end in ends] == [f"hello {n}: 1 and 1" for n in range(3)]
@@ -90,6 +97,7 @@ def test_no_agent_is_asked_again_because_a_writer_was_killed(logs: Logs, tmp_pat
             writer.end()
 
     assert agent.count == 3
+    assert (where(url, tmp_path, b"hello ") == []) == is_encrypted
     log = open_log(url, read_only=True)
     ended = [
         one.event for one in log.all() if isinstance(one.event, facts.RunCompleted | facts.RunInterrupted)

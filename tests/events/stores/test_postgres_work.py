@@ -19,9 +19,11 @@ from intersession_events.facts import Erased
 from intersession_events.log.erasing import erased_stream, left_of
 from intersession_events.log.recorded import Draft
 from intersession_events.log.work_queue import CallId, TakesWork
-from intersession_events.stores.opened import work_at
+from intersession_events.stores.keys.source import Encryption
+from intersession_events.stores.opened import open_log, work_at
 from intersession_events.stores.postgres.address import address_of
 from support.any_log import changed_behind
+from support.encrypted import master_key, source
 from support.forked import A, fork_of, source_log
 from support.log_drafts import anywhere
 from support.paths import DOCS, TESTS
@@ -62,6 +64,25 @@ def role(postgres: Server, q: Queue) -> Iterator[str]:
 def work(q: Queue, role: str) -> Iterator[TakesWork]:
     with closing(work_at(q.url.replace("postgres@", f"{role}@"))) as opened:
         yield opened
+
+
+@pytest.mark.clause("WORK-18")
+def test_worker_at_the_database_of_an_encrypted_log_is_sent_to_the_gateway(
+    q: Queue, work: TakesWork, tmp_path: Path
+) -> None:
+    work.announce(worker("w1", "research"))
+    q.log.close()
+    q.log = open_log(q.url, encryption=Encryption(source(master_key(tmp_path))))
+    q.writer.offer([offer("a", agent="research")])
+
+    with closing(work_at(q.url)) as owners:
+        for one in (work, owners):  # the role's rights do not matter
+            with pytest.raises(WorkRefused, match="--gateway in place of --store"):
+                one.announce(worker("w1", "research"))
+    with pytest.raises(WorkRefused, match="kept encrypted"):
+        work.take("w1", 1, 0)
+    q.workers.announce(worker("w2", "research"))
+    assert q.workers.take("w2", 1, 0) == [offer("a", agent="research")]
 
 
 @pytest.mark.clause("WORK-3")

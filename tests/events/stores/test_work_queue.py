@@ -2,17 +2,21 @@
 
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.basics.errors import StoreUnavailable, WorkRefused, WriterSuperseded
 from intersession_events.log.work_queue import CallId, Offer, Worker
+from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.url import is_postgres
 from support.any_log import Logs, changed_behind
+from support.encrypted import master_key, source, where
 from support.work_queue import Queue, offer, queue, record, worker
 
 
@@ -73,6 +77,30 @@ def test_same_answer_again_counts_once_and_another_one_does_not(log_url: str) ->
         assert not q.workers.answer("w1", call, b"no")
         assert not q.workers.answer("w2", call, b"no")
         assert [one.content for one in q.writer.answers()] == [b"yes"]
+
+
+@pytest.mark.clause("WORK-18", "CRYPT-1")
+def test_what_waits_in_the_queue_of_an_encrypted_log_is_encrypted(log_url: str, tmp_path: Path) -> None:
+    with queue(log_url, Encryption(source(master_key(tmp_path)))) as q:
+        words = b'{"text":"zanzibar"}'
+        text = msgspec.structs.replace(offer("t", agent="chat"), kind="channel", content=words)
+        unfinished = msgspec.structs.replace(text, id="u", stream="")
+        q.workers.announce(worker(chat="{}"))
+        q.writer.offer([offer("a"), text, unfinished])
+
+        assert [*q.workers.take("w1", 5, 0)] == [offer("a"), text, unfinished]
+        for call in (offer("a").call, text.call, unfinished.call):
+            assert q.workers.answer("w1", call, b'"zanzibar is an island"')
+            assert q.workers.answer("w1", call, b'"zanzibar is an island"')  # told again
+            assert not q.workers.answer("w1", call, b'"zanzibar is none"')
+
+        assert where(log_url, tmp_path, b"zanzibar") == []
+        assert {one.content for one in q.writer.answers()} == {b'"zanzibar is an island"'}
+        q.again()
+        assert {one.content for one in q.writer.answers()} == {b'"zanzibar is an island"'}
+        assert q.log.destroy_keys(["session:a"]) == 1  # nothing else is encrypted with it
+        left = [one.content for one in q.writer.answers() if b"zanzibar" in one.content]
+        assert len(left) == 1  # that of the delivery: the key of unfinished answers went, too
 
 
 @pytest.mark.clause("WORK-1")

@@ -191,18 +191,9 @@ def refuse_orphans(service: Service, config: Config) -> None:
 
 
 def _refuse_in_clear(service: Service, config: Config) -> None:
-    if not service.log.is_encrypted:
-        return
-    if config.transcripts.mirror:
-        _refuse_setting("transcripts.mirror", "mirrored transcripts are not encrypted: turn them off")
-    if config.expects_workers:
-        _refuse_setting(
-            "encryption", "workers have no keys: agents and channels of this log are called by its host"
-        )
-
-
-def _refuse_setting(path: str, message: str) -> None:
-    raise ConfigError((ConfigProblem(path, f"the log is kept encrypted, and {message}"),))
+    if service.log.is_encrypted and config.transcripts.mirror:
+        message = "the log is kept encrypted, and mirrored transcripts are not: turn them off"
+        raise ConfigError((ConfigProblem("transcripts.mirror", message),))
 
 
 def _refuse(path: str, what: str, instead: str, lost: tuple[SessionKey, ...]) -> None:

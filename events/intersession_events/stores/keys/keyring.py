@@ -6,6 +6,7 @@ hand is read like one whose words are gone. With the keys each row is seen as it
 """
 
 import base64
+import hmac
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -30,6 +31,8 @@ _ROW: Final = b"intersession row 1"
 _DATA: Final = b"intersession data 1"
 _WHOLE: Final = b'{"sealed":"'
 _NEVER: Final = "erased.1"
+UNFINISHED: Final = "unfinished answers"
+"""The owner of the key of what channels at workers show of answers that are still being said."""
 
 
 @final
@@ -98,10 +101,18 @@ class Keyring(WrappedKeys):
             return data
         return _WHOLE + base64.b64encode(self.locked(data, owner)) + b'"}'
 
+    def sealed_call(self, content: bytes, stream: str) -> bytes:
+        """Return what a worker is given for a call, or answers to it, as it may wait in a table (WORK-18).
+
+        The stream is that of the call; a part of an unfinished answer has none, and a key that all of these share.
+        """
+        return self.sealed_data(content, stream or UNFINISHED) if content else content
+
     def locked(self, data: bytes, owner: str) -> bytes:
         """Return data encrypted with the key of its owner, which is made if there is none."""
         name, key = self.key_of(owner)
-        nonce = self._entropy(NONCE_BYTES)
+        # No nonce comes twice but with the same data: that has the same ciphertext, so that an answer is known when it is told again.
+        nonce = hmac.digest(key, data, "sha256")[:NONCE_BYTES]
         return bytes.fromhex(name) + nonce + locked(key, nonce, data, _DATA)
 
     # What was encrypted, for all:
@@ -190,7 +201,8 @@ def destroy_unused(keys: Keyring, streams: Collection[str], now_ms: int, cursor:
             unused.append(stream)
     ids = keys.ids(unused)
     crash_point("Y2")
-    keys.destroy(ids, now_ms)
+    # Parts of an unfinished answer may be in a copy of the database: what is shown from now on gets another key.
+    keys.destroy([*ids, *keys.ids((UNFINISHED,))], now_ms)
     return len(ids)
 
 

@@ -30,6 +30,7 @@ from intersession_events.log.work_queue import (
     from_row,
 )
 from intersession_events.stores.database import Cursor
+from intersession_events.stores.keys.keyring import Keyring
 from intersession_events.stores.portable.reading.events import EventReader
 
 T = TypeVar("T")
@@ -55,6 +56,11 @@ class HoldsWork(Protocol):
     @property
     def events(self) -> EventReader:
         """What reads its events."""
+        ...
+
+    @property
+    def keys(self) -> Keyring | None:
+        """Its keys, if it is kept encrypted; what it reads comes in clear."""
         ...
 
 
@@ -93,7 +99,7 @@ class FileWork:
                 o.version,
                 o.secret,
                 o.context_hash,
-                o.content,
+                self._sealed(o.content, o.stream),
                 o.deadline,
                 now,
             )
@@ -282,12 +288,16 @@ class FileWork:
         """Say what came of a call, durably; False if it is no longer this worker's."""
         checked_content(content)
         now = self._clock()
+        sealed = content
+        if self._log.keys is not None:
+            for (stream,) in self._rows(f"SELECT stream FROM agent_calls WHERE {_THIS}", call):  # noqa: S608 - a constant
+                sealed = self._sealed(content, stream)
 
         def put(cursor: Cursor) -> bool:
             cursor.execute(
                 f"UPDATE agent_calls SET answer=?, answered=?, is_late=(over IS NOT NULL OR alive_until<=?) "  # noqa: S608
                 f"WHERE {_THIS} AND worker=? AND answer IS NULL",
-                (content, now, now, *call, worker),
+                (sealed, now, now, *call, worker),
             )
             cursor.execute(
                 f"SELECT answer, is_late FROM agent_calls WHERE {_THIS} AND worker=?",  # noqa: S608
@@ -369,6 +379,9 @@ class FileWork:
                 lambda: self._is_closed or self._offered != seen, max(0.0, until - monotonic_s())
             )
             return self._offered != seen and not self._is_closed
+
+    def _sealed(self, content: bytes, stream: str) -> bytes:
+        return content if self._log.keys is None else self._log.keys.sealed_call(content, stream)
 
     def _until(self, now: int) -> int:
         return now + round(self.alive_s * 1000)

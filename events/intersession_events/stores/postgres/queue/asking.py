@@ -13,11 +13,12 @@ from psycopg.rows import TupleRow
 from intersession_events.basics.errors import LogError, StoreUnavailable, WorkRefused, WriterSuperseded
 from intersession_events.log.sql import Row
 from intersession_events.log.work_queue import CallId
+from intersession_events.stores.keys.keyring import Keyring
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.connections import settling
 from intersession_events.stores.postgres.cursor import OTHER_EPOCH
 from intersession_events.stores.postgres.failures import PostgresFailures
-from intersession_events.stores.postgres.queue.statements import REFUSED
+from intersession_events.stores.postgres.queue.statements import HAS_KEYS, REFUSED
 from intersession_events.stores.postgres.readers import Readers
 
 LOOK_S: Final = 1.0
@@ -32,12 +33,14 @@ _PATIENCE_S: Final = 5.0
 class Asking:
     """Calls functions of a queue. They are made so that a call which is repeated does no harm."""
 
-    def __init__(self, address: Address, channel: str) -> None:
-        """Prepare connections to a log's schema; `hear` listens on a channel."""
+    def __init__(self, address: Address, channel: str, keys: Keyring | None = None) -> None:
+        """Prepare connections to a log's schema; `hear` listens on a channel. With keys, what is encrypted comes in clear."""
         self.address = address
+        self.keys = keys
         self.is_closed = False
         self._failures = PostgresFailures(address)
         self._connections = Readers(self._connect, size=_CONNECTIONS, timeout=_PATIENCE_S)
+        self._connections.clear = None if keys is None else keys.clear_row
         self._channel = channel
         self._hearing = threading.Condition()
         self._heard = 0
@@ -146,6 +149,8 @@ class Asking:
         try:
             # Planned once, and by indexes: nearly all rows of a table that was empty a moment ago may be waiting ones.
             connection.execute(settling(connection, self.address.schema, writes=True, appends=True))
+            if self.keys is not None:
+                connection.execute(HAS_KEYS)
         except BaseException:
             connection.close()
             raise

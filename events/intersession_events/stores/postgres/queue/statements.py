@@ -9,6 +9,9 @@ from typing import Final
 REFUSED: Final = "IS003"
 """What a function raises that a worker may not call so."""
 
+HAS_KEYS: Final = "SELECT set_config('intersession.has_keys', 'on', false)"
+"""Says that what a connection asks for is put into clear, and encrypted, by who asks (WORK-18)."""
+
 _TABLES: Final = (
     # Its rows live for a call, and are written some times: room for that in their own page, and a vacuum soon.
     """CREATE TABLE IF NOT EXISTS {schema}.agent_calls (
@@ -35,6 +38,7 @@ _TABLES: Final = (
         is_one boolean PRIMARY KEY DEFAULT true CHECK (is_one), alive_s double precision NOT NULL DEFAULT 15,
         log_ids text[] NOT NULL DEFAULT '{{}}', positions bigint[] NOT NULL DEFAULT '{{}}')""",
     "INSERT INTO {schema}.work_settings DEFAULT VALUES ON CONFLICT DO NOTHING",
+    "ALTER TABLE {schema}.work_settings ADD COLUMN IF NOT EXISTS is_sealed boolean NOT NULL DEFAULT false",
 )
 
 _OF_WRITER: Final = (
@@ -53,6 +57,11 @@ _OF_WRITER: Final = (
     BEGIN
         PERFORM {schema}.check_epoch(of_epoch);
         UPDATE {schema}.work_settings SET alive_s = of_alive, log_ids = of_log_ids, positions = of_positions;
+    END $$""",
+    """CREATE OR REPLACE FUNCTION {schema}.seal_work(of_epoch bigint) RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM {schema}.check_epoch(of_epoch);
+        UPDATE {schema}.work_settings SET is_sealed = true;
     END $$""",
     """CREATE OR REPLACE FUNCTION {schema}.offer_calls(
         of_epoch bigint, kinds text[], ids text[], attempts bigint[], names text[], streams text[], versions bigint[],
@@ -118,6 +127,12 @@ _OF_WORKERS: Final = (
     """CREATE OR REPLACE FUNCTION {schema}.check_work(of_agents text[], of_channels text[]) RETURNS void {owners}
     DECLARE may {schema}.worker_roles%ROWTYPE;
     BEGIN
+        -- Advice, and no lock: without the keys there is nothing to be read, and an answer would lie here in clear.
+        IF (SELECT is_sealed FROM {schema}.work_settings) AND current_setting('intersession.has_keys', true) IS DISTINCT FROM 'on'
+        THEN
+            RAISE EXCEPTION USING ERRCODE = {refused}, MESSAGE = 'the log is kept encrypted, and a worker has no keys: '
+                'it works through the gateway of the writer (--gateway in place of --store)';
+        END IF;
         IF has_table_privilege(session_user, {calls}, 'DELETE') THEN
             RETURN; -- the log's owner, and its writer
         END IF;

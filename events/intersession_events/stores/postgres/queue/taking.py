@@ -19,6 +19,7 @@ from intersession_events.log.work_queue import (
     checked_worker,
     from_row,
 )
+from intersession_events.stores.keys.keyring import Keyring
 from intersession_events.stores.library.mapper import Erasures
 from intersession_events.stores.portable.reading.events import check_neighbours
 from intersession_events.stores.postgres.address import address_of
@@ -28,6 +29,7 @@ from intersession_events.stores.postgres.queue.statements import answers_channel
 _ANNOUNCE: Final = "SELECT announce_worker(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _TAKE: Final = "SELECT * FROM take_calls(?, ?)"
 _RENEW: Final = "SELECT lost, of_alive FROM renew_calls(?, ?, ?, ?) ORDER BY lost"
+_STREAM: Final = "SELECT stream FROM agent_calls WHERE kind=? AND id=? AND attempt=?"
 _ANSWER: Final = "SELECT answer_call(?, ?, ?, ?, ?)"
 _EVENTS: Final = "SELECT * FROM events_of_call(?, ?, ?, ?, ?, ?, ?)"
 _LEAVE: Final = "SELECT leave_work(?)"
@@ -37,14 +39,14 @@ _PLACE: Final = "SELECT gateway, alive_s, log_id, log_ids, positions FROM work_p
 class Taking:
     """A `TakesWork` on the log's database."""
 
-    def __init__(self, url: str) -> None:
-        """Prepare to take the calls of the log at a URL; nothing is asked yet.
+    def __init__(self, url: str, keys: Keyring | None = None) -> None:
+        """Prepare to take the calls of the log at a URL; nothing is asked yet. The keys are those of its writer's process.
 
         Raises:
             NoSuchStore: it is no URL of a log on PostgreSQL.
         """
         address = address_of(url)
-        self._asking = Asking(address, offers_channel(address.schema))
+        self._asking = Asking(address, offers_channel(address.schema), keys)
         self._tell = f"SELECT pg_notify('{answers_channel(address.schema)}', '')"
         self._alive_s: float | None = None
         self._lineage: Lineage | None = None
@@ -98,6 +100,9 @@ class Taking:
     def answer(self, worker: str, call: CallId, content: bytes) -> bool:
         """Say what came of a call, durably; False if it is no longer this worker's."""
         checked_content(content)
+        if (keys := self._asking.keys) is not None:
+            for (stream,) in self._asking.rows(_STREAM, *call):
+                content = keys.sealed_call(content, stream)
         ((counts,),) = self._asking.rows(_ANSWER, worker, *call, content)
         # In a transaction of its own: those that notify are committed one after the other, with the disk's time of each.
         self._asking.rows(self._tell)

@@ -17,12 +17,14 @@ from intersession_events.log.work_queue import (
     Worker,
     from_row,
 )
+from intersession_events.stores.keys.keyring import Keyring
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.queue.asking import Asking, columns_of
 from intersession_events.stores.postgres.queue.statements import answers_channel
 from intersession_events.stores.postgres.queue.taking import Taking
 
 _SET_UP: Final = "SELECT set_up_work(?, ?, ?, ?::text[]::bigint[])"
+_SEAL: Final = "SELECT seal_work(?)"
 _OFFER: Final = "SELECT offer_calls(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _WITHDRAW: Final = "SELECT withdraw_calls(?, ?, ?, ?, ?)"
 _EXTEND: Final = "SELECT extend_calls(?, ?, ?, ?, ?)"
@@ -58,6 +60,7 @@ class LogOfWork(Protocol):
 
     epoch: int
     path: str
+    keys: Keyring | None
 
     @property
     def lineage(self) -> Lineage:
@@ -75,8 +78,8 @@ class SchemaWork:
     def __init__(self, log: LogOfWork, url: str) -> None:
         self._log = log
         address = address_of(url)
-        self._asking = Asking(address, answers_channel(address.schema))
-        self._taking = Taking(url)
+        self._asking = Asking(address, answers_channel(address.schema), log.keys)
+        self._taking = Taking(url, log.keys)
         self.alive_s = ALIVE_S
         """A call is lost to a worker that has not renewed it for this many seconds."""
         self._told_s: float | None = None
@@ -93,6 +96,7 @@ class SchemaWork:
     def offer(self, offers: Sequence[Offer]) -> None:
         """Put attempts into the queue. One that is there already stays as it is."""
         if offers:
+            keys = self._log.keys
             self._set_up()
             self._change(
                 _OFFER,
@@ -102,7 +106,10 @@ class SchemaWork:
                 [one.version for one in offers],
                 [one.secret for one in offers],
                 [one.context_hash for one in offers],
-                [one.content for one in offers],
+                [
+                    one.content if keys is None else keys.sealed_call(one.content, one.stream)
+                    for one in offers
+                ],
                 [-1 if one.deadline is None else one.deadline for one in offers],
             )
 
@@ -177,6 +184,8 @@ class SchemaWork:
                 [fork.log_id for fork in forks],
                 [str(fork.position) for fork in forks],
             )
+            if self._log.keys is not None:
+                self._change(_SEAL)
             self._told_s = alive_s
 
     def _change(self, statement: str, *parameters: Any) -> None:  # what a function takes
