@@ -1,6 +1,7 @@
 """A host whose log is kept encrypted (CRYPT): no word of it lies in clear anywhere, and keys that are destroyed are gone from backups."""
 
 import hashlib
+import json
 import shutil
 import signal
 import subprocess
@@ -29,9 +30,11 @@ from intersession_events.stores.opened import located, open_log
 from intersession_events.stores.portable.log import PortableLog
 from support.any_log import changed_behind
 from support.beside import beside
-from support.doors.command_line import ran
+from support.doors.command_line import environment, ran
+from support.doors.following import door, with_door, writing
 from support.encrypted import master_key, where, with_key
-from support.running import WAIT, Booth, closed_exchange, recorded
+from support.processes.forked import ForkedCommand
+from support.running import WAIT, Booth, closed_exchange, merged, recorded
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 CANARY = "zanzibar"
@@ -353,6 +356,52 @@ def test_a_worker_without_a_key_is_given_the_words_of_its_calls_and_leaves_none(
     ]
     assert lying == []
     assert where(log_url, tmp_path, CANARY.encode()) == []
+
+
+@pytest.mark.clause("CRYPT-2", "CRYPT-4")
+def test_a_door_with_the_keys_shows_the_words_until_they_are_forgotten(booth: Booth, tmp_path: Path) -> None:
+    config = with_door(with_key(master_key(tmp_path)))
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, config)
+    said(system, f"tell me of {CANARY}")
+    settled(system)
+    with writing(system), door(booth.url, config) as front:
+        assert CANARY in words(booth.url)
+        assert front.system.debug.search(CANARY)["hits"]
+        system.erase(MAIN)
+        front.system.log.wait_for(system.log.head(), timeout=WAIT)
+        assert front.system.debug.search(CANARY)["hits"] == []
+        history = str(front.system.gateway.call("chat.history", {"sessionKey": MAIN}))
+        assert (history.count("[erased]"), history.count(CANARY)) == (2, 0)
+    other = merged(config, with_key(master_key(tmp_path, byte=8, name="other.key")))
+    with writing(system), pytest.raises(BadKey, match="is not the master key of"), door(booth.url, other):
+        pass
+
+
+@pytest.mark.ci
+@pytest.mark.clause("CRYPT-2")
+@pytest.mark.parametrize("how", ["--standby", "--follow"])
+def test_a_host_beside_the_writer_is_refused_at_once_without_the_keys(
+    booth: Booth, tmp_path: Path, how: str
+) -> None:
+    config = with_door(with_key(master_key(tmp_path)))
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, config)
+    said(system, f"tell me of {CANARY}")
+    given, keys = tmp_path / "host.json", Path(f"{located(booth.url).place}.keys")
+
+    def refused(**encryption: Any) -> str:
+        given.write_text(json.dumps(merged(config, encryption)), encoding="utf-8")
+        host = ForkedCommand(
+            ["serve", how, "--config", str(given), "--store", booth.url, "--port", "0"], environment()
+        )
+        out, error = host.communicate(timeout=WAIT)
+        assert host.returncode == 1, out
+        return f"{out}{error}"
+
+    with writing(system):
+        assert "is not the master key of" in refused(**with_key(master_key(tmp_path, byte=8, name="other")))
+        lost = keys.rename(tmp_path / "lost.keys")
+        assert f"its keys are not at {keys}" in refused()
+        lost.rename(keys)
 
 
 KILLED = """

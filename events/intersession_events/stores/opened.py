@@ -15,10 +15,13 @@ from intersession_events.log.views import InlineView
 from intersession_events.log.work_queue import TakesWork
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.hosts.host import Hosts
+from intersession_events.stores.keys.opening import lost
+from intersession_events.stores.keys.records import KeyFile, file_of
 from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.portable.filling import Filling
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.portable.recent import LAST_EVENTS, recent_of
 from intersession_events.stores.sqlite import writer_lock
 from intersession_events.stores.sqlite.filling import FileFilling
 from intersession_events.stores.sqlite.log import SqliteLog
@@ -99,6 +102,18 @@ def open_log(
         encryption=encryption,
         on_folding=on_folding,
     )
+
+
+def check_clear(log: PortableLog) -> None:
+    """Check that what is encrypted in a log can be read here, for a host that is to show it, or to write it later (CRYPT-2).
+
+    Raises:
+        BadKey: the master key is not at hand, or the keys are not where they were.
+    """
+    if log.keys is None and recent_of(log.query(*LAST_EVENTS)).sealed:
+        raise lost(KeyFile(file_of(log.place)))
+    if log.keys is not None and log.keys.trouble is not None:
+        raise log.keys.trouble
 
 
 def filling_at(url: str) -> Filling:

@@ -4,12 +4,13 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import Final, TypeVar
 
-from intersession_events.basics.errors import StoreLocked, StoreUnavailable
+from intersession_events.basics.errors import NoSuchStore, StoreLocked, StoreUnavailable
 from intersession_events.stores.hosts.announcing import announced, this_host
-from intersession_events.stores.opened import Located, Waits, waiting_at
+from intersession_events.stores.keys.source import Encryption
+from intersession_events.stores.opened import Located, Waits, check_clear, open_log, waiting_at
 
 T = TypeVar("T")
 
@@ -20,19 +21,26 @@ _AGAIN_S: Final = 1.0
 _LOGGER: Final = logging.getLogger("intersession.store")
 
 
-def when_free(where: Located, make: Callable[[], T], *, stopping: threading.Event) -> T | None:
+def when_free(
+    where: Located,
+    make: Callable[[], T],
+    *,
+    stopping: threading.Event,
+    encryption: Encryption | None = None,
+) -> T | None:
     """Wait until a log has no writer, and return what `make` returns, which opens it; None once `stopping` is set. Blocks.
 
     Any number of processes may wait: `make` of all but one raises `StoreLocked`, and they go on waiting. So does one whose
-    store goes away meanwhile.
+    store goes away meanwhile. `encryption` says where the master key is that it will need.
 
     Raises:
+        BadKey: the log is kept encrypted, and its master key can't be had.
         StoreLocked: this process is the writer itself.
         StoreUnavailable: the store can't be reached at the start.
         Exception: whatever else `make` raises.
     """
     with closing(waiting_at(where)) as waiting, ExitStack() as held:
-        standby = _Standby(where, waiting, held)
+        standby = _Standby(where, waiting, held, encryption)
         while not stopping.is_set():
             try:
                 if not standby.has_writer():
@@ -51,8 +59,11 @@ def when_free(where: Located, make: Callable[[], T], *, stopping: threading.Even
 class _Standby:
     """What a process that waits for a log knows of its writer, and says of itself."""
 
-    def __init__(self, where: Located, waiting: Waits, held: ExitStack) -> None:
+    def __init__(
+        self, where: Located, waiting: Waits, held: ExitStack, encryption: Encryption | None
+    ) -> None:
         self._where = where
+        self._encryption = encryption
         self._waiting = waiting
         self._held = held
         self._known: tuple[int, str | None] | None = None
@@ -66,6 +77,7 @@ class _Standby:
             _LOGGER.info("standby: %s has no other writer, and is taken over", self._where.shown)
             return False
         if self._known is None:
+            self._check_keys()
             host = this_host("standby")
             self._held.enter_context(announced(self._waiting.hosts, lambda: host))
         if self._known != (writer.pid, writer.host):
@@ -76,6 +88,14 @@ class _Standby:
                 "standby: %s is written by pid %d on %s%s", self._where.shown, writer.pid, where, gateway
             )
         return True
+
+    def _check_keys(self) -> None:
+        """Refuse to wait for a log that could not be written then, while somebody looks."""
+        with (
+            suppress(NoSuchStore),  # its writer is making it
+            open_log(self._where.url, read_only=True, encryption=self._encryption) as log,
+        ):
+            check_clear(log)
 
     def check_begun(self, error: StoreUnavailable) -> None:
         """Raise an error that is not of a store that was there and went away."""

@@ -29,6 +29,7 @@ from intersession_actors.rules.errors import ConfigError
 from intersession_actors.running.host.extras import imported
 from intersession_events.basics.errors import StoreLocked, StoreUnavailable
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
+from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.opened import Located, gateway_of, located
 from intersession_events.stores.standby import when_free
 
@@ -98,7 +99,7 @@ def serve(
         else:
             configured_agents(settings)  # so that a standby has imported what they need
             make = partial(_with_models, screen, url, latest)
-        system = _when_free(located(url), make) if standby else make()
+        system = _when_free(located(url), make, settings.encryption.wanted) if standby else make()
         if system is None:
             return Answer(None, lambda _: None)
 
@@ -186,7 +187,9 @@ def _listening(server: ModuleType, settings: Config, port: int | None, *, standb
     return None
 
 
-def _when_free(where: Located, make: Callable[[], SessionSystem]) -> SessionSystem | None:
+def _when_free(
+    where: Located, make: Callable[[], SessionSystem], encryption: Encryption | None
+) -> SessionSystem | None:
     """Return a system once its log has no writer; None if a SIGTERM comes before."""
     stopping = threading.Event()
 
@@ -195,7 +198,7 @@ def _when_free(where: Located, make: Callable[[], SessionSystem]) -> SessionSyst
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
-        system = when_free(where, make, stopping=stopping)
+        system = when_free(where, make, stopping=stopping, encryption=encryption)
     finally:
         signal.signal(signal.SIGTERM, before)
     if system is not None and stopping.is_set():

@@ -30,7 +30,7 @@ from intersession_events.facts import ConfigLoaded, LogOpened, ready
 from intersession_events.facts import Event as Fact
 from intersession_events.log.log import HostLog
 from intersession_events.log.recorded import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
-from intersession_events.stores.opened import located, open_log
+from intersession_events.stores.opened import check_clear, located, open_log
 from intersession_events.stores.standby import when_free
 from intersession_projections.views.inline_views import inline_views
 
@@ -94,8 +94,15 @@ def open_store(
         on_folding=_tell_folding,
     )
     if waiting is None:
-        return opened()
-    log = when_free(located(url), opened, stopping=waiting)
+        found = opened()
+        try:
+            if read_only:
+                check_clear(found)
+        except BaseException:
+            found.close()
+            raise
+        return found
+    log = when_free(located(url), opened, stopping=waiting, encryption=encryption.wanted)
     if log is None:
         raise StoreUnavailable("the wait for the log was ended, before it had no writer")
     return log
