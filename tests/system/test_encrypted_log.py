@@ -328,7 +328,7 @@ def test_words_of_an_encrypted_log_go_to_no_mirror(booth: Booth, tmp_path: Path)
 def test_a_worker_without_a_key_is_given_the_words_of_its_calls_and_leaves_none(
     log_url: str, tmp_path: Path
 ) -> None:
-    seen: list[tuple[str, str, bytes]] = []
+    seen: list[tuple[object, str, bytes]] = []
     lying = list[str]()
 
     def at_work(turn: Turn) -> str | Reply:
