@@ -151,6 +151,34 @@ def test_words_whose_keys_are_destroyed_are_gone_from_backups(
 
 
 @pytest.mark.clause("CRYPT-4")
+def test_one_command_forgets_a_session_and_names_what_backups_keep_of_it(
+    booth: Booth, tmp_path: Path, logs: Any
+) -> None:
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
+    for number, text in enumerate((f"where is {CANARY}?", "how are you?")):
+        sent = {"sessionKey": OPS, "message": text, "idempotencyKey": str(number)}
+        system.gateway.call("agent.wait", {"runId": system.gateway.call("chat.send", sent).get("runId", "")})
+    said(system, "please ask ops")
+    closed_exchange(system, recorded(system, RunCompleted)[2].run_id)
+    settled(system)
+    if logs.are_files:
+        back_up(open_log(booth.url, read_only=True), tmp_path / "backup.db")
+
+    planned = system.erase(MAIN, dry_run=True)
+    answer = system.erase(MAIN, reason="Ann asked for it")
+
+    assert planned["notReached"] == answer["notReached"]
+    assert planned["counts"]["keys"] == answer["counts"]["keys"] == len(answer["streams"]) - 1
+    assert f"in backups, what was said in session:{OPS}: other words" in answer["notReached"][1]
+    assert [one for one in held_keys(booth.url) if "exchange:" not in one] == [f"session:{OPS}"]
+    if logs.are_files:
+        shutil.copy(f"{located(booth.url).place}.keys", tmp_path / "backup.db.keys")
+        with open_log(str(tmp_path / "backup.db"), read_only=True) as backup:
+            shown = {one.stream for one in backup.all() if CANARY in str(one.event)}
+        assert shown == {f"session:{OPS}"}
+
+
+@pytest.mark.clause("CRYPT-4")
 def test_the_key_of_words_that_are_left_stays(booth: Booth, tmp_path: Path) -> None:
     system = booth.start(
         {"main": lambda turn: f"you said {turn.message}"}, {}, with_key(master_key(tmp_path))

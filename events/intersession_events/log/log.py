@@ -335,6 +335,13 @@ class HostLog(Appends, Log, Protocol):
         """
         ...
 
+    def keys_without(self, places: Iterable[tuple[str, int]], /) -> tuple[int, Sequence[str]]:
+        """Return how many keys an erasure destroys, by the streams and versions of its events, and streams of which copies keep words (CRYPT-4).
+
+        A copy shows them that has the keys of the log: they are not encrypted, or other events of the stream have the same key.
+        """
+        ...
+
     def destroy_keys(self, streams: Collection[str]) -> int:
         """Destroy the keys of streams that encrypt nothing any more, and return their number (CRYPT-4).
 

@@ -94,11 +94,12 @@ class Eraser:
         if find is not None:
             forks, left = self.in_forks(partial(_planned, find, erasable, order), dry_run=dry_run)
         attachments, kept = self._attachments({*streams, *erasable.spawns}, dry_run=dry_run)
+        keys, in_copies = service.log.keys_without((one.stream, one.version) for one in found)
         not_reached = (
             *erasable.named,
             *left,
             *kept,
-            *beyond_reach(service, erasable.told_to),
+            *beyond_reach(service, erasable.told_to, in_copies),
         )
         position = None
         if not dry_run:
@@ -117,7 +118,7 @@ class Eraser:
                 "files": len(files),
                 "attachments": attachments,
                 "forks": len(forks),
-                **({"keys": 0 if dry_run else self._log.destroyed} if service.log.is_encrypted else {}),
+                **({"keys": keys if dry_run else self._log.destroyed} if service.log.is_encrypted else {}),
             },
             "forks": forks,
             "position": position,

@@ -1,6 +1,6 @@
 """What an erasure does not reach, in words: copies of the log, and what was given to others (ERASE-1, FORGET-3)."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -19,11 +19,19 @@ _MAGIC: Final = b"SQLite format 3\0"
 _TAKEN_OUT: Final = ("bundles.make", "exports.make", "file")
 
 
-def beyond_reach(service: Service, told_to: Collection[str]) -> Iterator[str]:
-    """Yield what an erasure in a log does not reach. `told_to` are the channels and models that were given the words."""
+def beyond_reach(service: Service, told_to: Collection[str], in_copies: Sequence[str] = ()) -> Iterator[str]:
+    """Yield what an erasure in a log does not reach. `told_to` are the channels and models that were given the words.
+
+    `in_copies` are the streams of an encrypted log of which backups keep words, though keys are destroyed.
+    """
     log = service.log
     if log.is_encrypted:
-        yield "exports of the log, copies of its keys, and in backups what keys encrypt that are left"
+        yield "exports of the log, and copies of its keys"
+        if in_copies:
+            more = f" and {len(in_copies) - _MOST} more" if len(in_copies) > _MOST else ""
+            yield (
+                f"in backups, what was said in {', '.join(in_copies[:_MOST])}{more}: other words have the same keys, or none"
+            )
         if (mirrored := mirror_directory(log, wanted=True)) is not None and mirrored.exists():
             yield f"transcripts of before it was encrypted, delete them: {mirrored}"
     else:

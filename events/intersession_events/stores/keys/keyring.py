@@ -7,7 +7,7 @@ hand is read like one whose words are gone. With the keys each row is seen as it
 
 import base64
 import hmac
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, final
@@ -19,7 +19,7 @@ from intersession_events.basics.errors import CorruptEvent
 from intersession_events.facts import encode, has_words, left_of_payload, unsaid
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.row_state import SEALED, SHORT, Envelope, as_state, is_sealed, opened
-from intersession_events.log.sql import Question
+from intersession_events.log.sql import Query, Question
 from intersession_events.log.verifying.encrypted_rows import Unseen
 from intersession_events.stores.database import Cursor, Row
 from intersession_events.stores.keys.box import NONCE_BYTES, locked, unlocked
@@ -185,7 +185,25 @@ def key_in(envelope: Envelope) -> str:
     return decoded(envelope.sealed)[:ID_BYTES].hex()
 
 
-_ENCRYPTED: Final = "SELECT COUNT(*) FROM stored_events WHERE originator_id=? AND substr(state, 1, 1) <> ? AND instr(state, ?) > 0"
+_ENCRYPTED: Final = "SELECT originator_version FROM stored_events WHERE originator_id=? AND substr(state, 1, 1) <> ? AND instr(state, ?) > 0"
+
+
+def without(keys: Keyring, places: Iterable[tuple[str, int]], query: Query) -> tuple[int, list[str]]:
+    """Return how many keys encrypt nothing without the events at these places, streams with versions, and the streams that copies show still.
+
+    They show what is not encrypted, and what has a key that other events of its stream need.
+    """
+    owners = {key.owner for key in keys.all() if key.destroyed is None}
+    versions: dict[str, set[int]] = {}
+    for stream, version in places:
+        versions.setdefault(stream, set()).add(version)
+    unused, shown = 0, list[str]()
+    for stream, erased in sorted(versions.items()):
+        encrypted = {version for (version,) in query(_ENCRYPTED, (stream, SHORT, SEALED))}
+        unused += stream in owners and encrypted <= erased
+        if encrypted != erased:
+            shown.append(stream)
+    return unused, shown
 
 
 def destroy_unused(keys: Keyring, streams: Collection[str], now_ms: int, cursor: Cursor) -> int:
@@ -196,8 +214,8 @@ def destroy_unused(keys: Keyring, streams: Collection[str], now_ms: int, cursor:
     """
     unused: list[str] = []
     for stream in streams:
-        cursor.execute(_ENCRYPTED, (stream, SHORT, SEALED))
-        if cursor.fetchone() == (0,):
+        cursor.execute(f"{_ENCRYPTED} LIMIT 1", (stream, SHORT, SEALED))
+        if cursor.fetchone() is None:
             unused.append(stream)
     ids = keys.ids(unused)
     crash_point("Y2")

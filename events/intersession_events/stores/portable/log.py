@@ -37,7 +37,7 @@ from intersession_events.log.views import InlineView
 from intersession_events.log.work_queue import WorkQueue
 from intersession_events.stores.folding.carrying import is_carried
 from intersession_events.stores.hosts.host import Hosts
-from intersession_events.stores.keys.keyring import Keyring, destroy_unused
+from intersession_events.stores.keys.keyring import Keyring, destroy_unused, without
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.appends import NotTaken
@@ -375,6 +375,10 @@ class PortableLog(Gathers):
     def encrypted(self, envelope: Envelope) -> Unseen | str:
         """Say why an encrypted row can't be seen, or in words what is wrong with it."""
         return "away" if self.keys is None else self.keys.look(envelope)
+
+    def keys_without(self, places: Iterable[tuple[str, int]]) -> tuple[int, Sequence[str]]:
+        """Return how many keys an erasure of the events at these places, streams with versions, destroys, and what copies show still."""
+        return (0, ()) if self.keys is None else without(self.keys, places, self.query)
 
     def destroy_keys(self, streams: Collection[str]) -> int:
         """Destroy the keys of streams that encrypt nothing any more, and return their number. For the writer (CRYPT-4).

@@ -10,7 +10,7 @@ REFUSED: Final = "IS003"
 """What a function raises that a worker may not call so."""
 
 HAS_KEYS: Final = "SELECT set_config('intersession.has_keys', 'on', false)"
-"""Says that what a connection asks for is put into clear, and encrypted, by who asks (WORK-18)."""
+"""Says that the process behind a connection has the keys of the log (WORK-18)."""
 
 _TABLES: Final = (
     # Its rows live for a call, and are written some times: room for that in their own page, and a vacuum soon.
