@@ -481,10 +481,11 @@ def test_rows_are_copied_encrypted_where_a_backup_has_to_forget(booth: Booth, tm
 
 @pytest.mark.ci
 @pytest.mark.clause("CRYPT-6")
-def test_a_bundle_has_the_words_or_is_not_made(booth: Booth, tmp_path: Path) -> None:
+def test_what_takes_words_out_of_a_log_has_them_or_is_not_made(booth: Booth, tmp_path: Path) -> None:
     master = master_key(tmp_path)
     system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master))
     said(system, f"tell me of {CANARY}")
+    run = recorded(system, RunCompleted)[0].run_id
     system.close()
     made = ran("bundle", "--all", "-o", tmp_path / "with.zip", "--store", booth.url, "--json")
     assert made.exit_code == 0
@@ -492,10 +493,19 @@ def test_a_bundle_has_the_words_or_is_not_made(booth: Booth, tmp_path: Path) -> 
     checked = ran("verify", tmp_path / "with.zip")
     assert checked.exit_code == 0
     master.unlink()
-    refused = ran("bundle", "--all", "-o", tmp_path / "without.zip", "--store", booth.url, "--json")
-    assert refused.exit_code != 0
-    assert "its words are encrypted, and their key is not at hand" in refused.out + refused.err
-    assert not (tmp_path / "without.zip").exists()
+    out = tmp_path / "without"
+    for command in (
+        ("bundle", "--all", "-o", out),
+        ("export", "--to", "cloudevents", out),
+        ("export", "openclaw", out),
+        ("export-test", run, "-o", f"{out}.py"),
+    ):
+        refused = ran(*command, "--store", booth.url, "--json")
+        assert refused.exit_code == 1
+        assert "master.key, with the master key, can't be read" in refused.out + refused.err
+        assert [*tmp_path.glob("without*")] == []
+    refused = ran("fork", run, "--at", "end", "--store", booth.url, "--json")
+    assert "their key" in refused.out + refused.err
 
 
 @pytest.mark.ci

@@ -104,12 +104,15 @@ def open_log(
     )
 
 
-def check_clear(log: PortableLog) -> None:
-    """Check that what is encrypted in a log can be read here, for a host that is to show it, or to write it later (CRYPT-2).
+def check_clear(log: Log) -> None:
+    """Check that what is encrypted in a log can be read here: for a host that shows or writes it, or what takes words out of it (CRYPT-2).
 
     Raises:
         BadKey: the master key is not at hand, or the keys are not where they were.
     """
+    log = as_it_is(log)
+    if not isinstance(log, PortableLog):
+        return
     if log.keys is None and recent_of(log.query(*LAST_EVENTS)).sealed:
         raise lost(KeyFile(file_of(log.place)))
     if log.keys is not None and log.keys.trouble is not None:

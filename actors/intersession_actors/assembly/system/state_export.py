@@ -7,6 +7,7 @@ from intersession_actors.calls.service.reader import Reader
 from intersession_actors.calls.service.resolve import resolve_target
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.progress import Progress
+from intersession_events.stores.opened import check_clear
 from intersession_projections.copies.openclaw_state.exporting import (
     ExportReport,
     StateSettings,
@@ -30,7 +31,9 @@ def export_state(
         ExportFailed: the directory is not empty or can't be written.
         ToolRefused: there is no such session, position or time.
         CorruptEvent: a row of the log can't be read.
+        BadKey: the log is kept encrypted, and its keys are not at hand.
     """
+    check_clear(reader.log)
     position = reader.log.head() if as_of is None else reader.place(as_of).position
     config = reader.config
     return export_openclaw(

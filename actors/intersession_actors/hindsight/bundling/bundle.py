@@ -29,6 +29,7 @@ from intersession_events.copies.bundles.part import PartTaken, PartWanted, take_
 from intersession_events.copies.bundles.verifying import verifier
 from intersession_events.log.other_words import as_it_is
 from intersession_events.proofs.signatures import PrivateKey
+from intersession_events.stores.opened import check_clear
 from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.questions.places.runs_named import flow_id
 
@@ -84,9 +85,11 @@ def make_bundle(
         BundleFailed: the file is there already or can't be written.
         CorruptEvent: the log is damaged before the place; it names the position.
         StoreUnavailable: the log can't be read.
+        BadKey: it is kept encrypted, and its keys are not at hand.
     """
     wanted.check()
     log = _log_of(view)
+    check_clear(log)
     at = view.place(wanted.until if wanted.at is None else wanted.at, is_end=wanted.at is None).position
     selection = selection_of(view, wanted, at)
     edition = None if wanted.redact is None else Edition(wanted.redact)

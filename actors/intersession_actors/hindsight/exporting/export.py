@@ -22,6 +22,7 @@ from intersession_events.basics.machine import private_file
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.basics.progress import Progress, not_told
 from intersession_events.log.recorded import Recorded
+from intersession_events.stores.opened import check_clear
 from intersession_projections.copies.openclaw_state.directory import new_directory
 
 ExportTo = Literal["otlp", "cloudevents", "openai", "responses", "anthropic", "parquet"]
@@ -88,8 +89,10 @@ def export(
         ExportFailed: the file is there already or can't be written.
         MissingExtra: `parquet` needs the extra of that name.
         CorruptEvent: a row of the log can't be read.
+        BadKey: the log is kept encrypted, and its keys are not at hand.
     """
     _check(view, wanted)
+    check_clear(view.log)
     read = view if wanted.raw else view.hiding()
     last = wanted.until if wanted.at is None else wanted.at
     at = view.place(last, is_end=wanted.at is None).position

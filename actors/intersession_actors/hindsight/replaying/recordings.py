@@ -21,6 +21,7 @@ from intersession_events.facts import ConfigLoaded, DeliveryDecided, ExchangeAcc
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded, StreamPart
+from intersession_events.stores.opened import check_clear
 from intersession_projections.questions.places.located import read_flow
 from intersession_projections.questions.places.runs_named import Flow, flow_id
 from intersession_projections.views.flows.flows import Flows
@@ -110,7 +111,12 @@ class Recordings:
         )
 
     def write(self, flow: Flow, file: Path) -> int:
-        """Write a run's recording to a new file, as lines of JSON; return the number of events."""
+        """Write a run's recording to a new file, as lines of JSON; return the number of events.
+
+        Raises:
+            BadKey: the log is kept encrypted, and its keys are not at hand.
+        """
+        check_clear(self._log)
         extent = self._extent(flow)
         begins, touched = self._begins(extent), self._touched(extent)
         events = sorted((*self._configurations(), *touched), key=lambda recorded: recorded.position)

@@ -87,7 +87,8 @@ class Confirming:
         )
         if damage is None and envelope.sealed:
             damage = (
-                "its words are encrypted, and their key is not at hand, or was destroyed: bring the keys back"
+                "its words are encrypted, and their key was destroyed (erase them once more, as they were erased since "
+                "this copy was made), or is not at hand (bring the keys back)"
             )
         elif damage is None and envelope.is_erased:
             erasing = self._authorised.get((stream, version))
