@@ -265,19 +265,17 @@ def test_what_shares_no_text_of_twenty_characters_is_left_alone(booth: Booth) ->
 
 
 @pytest.mark.clause("ERASE-1")
-@pytest.mark.parametrize(("alike", "is_copy"), [(210, True), (150, False)])
-def test_a_text_with_the_same_first_two_hundred_characters_is_a_copy(
-    booth: Booth, alike: int, *, is_copy: bool
-) -> None:
+def test_a_form_that_others_filled_in_stays_and_is_named(booth: Booth) -> None:
     system = booth.start({"main": lambda _: "yes", "side": lambda _: "yes"})
-    form = ("where it lies: then some steps to the north, " * 10)[:alike]
+    form = "where it lies: then some steps to the north, " * 10
     asked(system, "agent:main:main", f"{form} and what ada has filled in {'here ' * 20}")
     asked(system, SIDE, f"{form} and another text of bob {'there ' * 20}")
     at_rest(system)
 
     answer = system.erase("agent:main:main", dry_run=True)
 
-    assert (f"session:{SIDE}" in answer["streams"]) == is_copy
+    assert f"session:{SIDE}" not in answer["streams"]
+    assert [said for said in answer["notReached"] if "parts of texts" in said and SIDE in said]
 
 
 @pytest.mark.clause("ERASE-1")

@@ -31,7 +31,9 @@ from intersession_events.log.recorded import Recorded
 QUOTED: Final = 20
 """The least length of a text that is looked for; a shorter one may be found by chance."""
 _LONG: Final = 200
-"""Of a longer text its beginning is looked for as well: what quotes it may have been cut short, and something put behind it."""
+"""Of a longer text its beginning is looked for as well: within other words it may have been cut short. Others may begin so, too."""
+_CUT_SHORT: Final = re.compile(r" ?[\[(<]? ?(?:…|\.{3}(?!\.)|\*{3})")
+"""What stands where a text was cut short, or a secret masked in it."""
 _RUN: Final = 7
 """The number of consecutive pairs of words, found in the texts, that count as a partial quotation."""
 _MOST_PAIRS: Final = 2_000_000
@@ -148,7 +150,10 @@ class Copies:
         """All texts, and whether only the whole one is a copy."""
         self._wanted: dict[tuple[str, str], list[int]] = {}
         """The texts that have a pair of words near their beginning; what has fewer words is in `_plain`."""
-        self._plain: list[int] = []
+        self._plain: dict[int, bool] = {}
+        """Each with whether only the whole one is a copy."""
+        self._begun: dict[int, str] = {}
+        """The longer texts of those that are only their beginnings."""
         self._pairs: dict[tuple[str, str], list[int]] = {}
         self.is_all_known = True
         """Whether parts of all texts are known, so that those can be found, too."""
@@ -167,6 +172,7 @@ class Copies:
                 continue
             self._put(said, whole=whole)
             if len(said) > _LONG:
+                self._begun[len(self._texts)] = said
                 self._put(said[:_LONG].rsplit(" ", 1)[0], whole=whole)
 
     def _put(self, said: str, *, whole: bool) -> None:
@@ -174,7 +180,7 @@ class Copies:
         self._texts.append(said)
         pairs = _pairs(said)
         if not pairs:
-            self._plain.append(number)
+            self._plain[number] = whole
             return
         # The first and the last word may be a part of one where the text is quoted.
         self._wanted.setdefault(pairs[min(1, len(pairs) // 3)], []).append(number)
@@ -204,13 +210,17 @@ class Copies:
             return None
         texts, pairs = self._texts, _pairs(said)
         for pair in self._wanted.keys() & set(pairs):
-            if any(texts[number] in said for number in self._wanted[pair]):
+            if any(self._stands_in(said, number) for number in self._wanted[pair]):
                 return "whole"
         cut = _CUT.sub("", said)
-        beginning = self._pairs.get(pairs[0], []) if pairs else self._plain
+        beginning = (
+            self._pairs.get(pairs[0], [])
+            if pairs
+            else [number for number, whole in self._plain.items() if not whole]
+        )
         if len(cut) >= QUOTED and _is_said(cut) and any(cut in texts[number] for number in beginning):
             return "whole"
-        if any(texts[number] in said for number in self._plain):
+        if any(self._stands_in(said, number) for number in self._plain):
             return "whole"
         run = 0
         for pair in pairs:
@@ -219,6 +229,21 @@ class Copies:
             if run >= _RUN:
                 return "part"
         return None
+
+    def _stands_in(self, said: str, number: int) -> bool:
+        """Whether a text stands in another one; of a longer text, whether that goes on there until it was cut short."""
+        text, longer = self._texts[number], self._begun.get(number)
+        at = said.find(text)
+        while longer is not None and at >= 0:
+            end = at + _alike(longer, said[at : at + len(longer)])
+            if end == len(said) and not self._known[longer]:
+                return True
+            dots = end - len(said[at:end].rstrip(".")) - at
+            mark = _CUT_SHORT.match(said, end - dots)
+            if mark is not None and mark.end() > end:
+                return True
+            at = said.find(text, end)
+        return at >= 0
 
     def are_asked_for(self, event: AccessRecorded) -> bool:
         """Return whether a call asked for words that stand together in one of the texts, however short."""
@@ -229,6 +254,13 @@ class Copies:
                 if tokens and any(all(token in text for token in tokens) for text in self._known):
                     return True
         return False
+
+
+def _alike(one: str, other: str) -> int:
+    """Return the number of characters with which both begin."""
+    return next(
+        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
 
 
 def _pairs(said: str) -> list[tuple[str, str]]:
