@@ -19,6 +19,7 @@ GRANT USAGE ON SCHEMA :"schema" TO :"writer", :"reader";
 ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema" GRANT SELECT ON TABLES TO :"writer", :"reader";
 ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema" GRANT INSERT, UPDATE, DELETE ON TABLES TO :"writer";
 ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema" GRANT EXECUTE ON FUNCTIONS TO :"writer";
+SELECT current_setting('server_version_num')::int >= 170000 AS maintains \gset
 SELECT to_regclass(format('%I.stored_events', :'schema')) IS NOT NULL AS made \gset
 \if :made
 GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"writer", :"reader";
@@ -35,5 +36,9 @@ REVOKE UPDATE, DELETE ON :"schema".log_topics FROM :"writer";
 REVOKE INSERT, UPDATE, DELETE ON :"schema".worker_roles FROM :"writer";
 -- Doors read, and say that they are there. What stands in this table is shown, and nothing follows from it.
 GRANT INSERT, UPDATE, DELETE ON :"schema".log_hosts TO :"reader";
+\if :maintains
+-- Behind an erasure, tables are written anew (VACUUM); before PostgreSQL 17 their owner alone may.
+GRANT MAINTAIN ON ALL TABLES IN SCHEMA :"schema" TO :"writer";
+\endif
 \endif
 COMMIT;

@@ -88,6 +88,15 @@ def postgres_url(postgres: Server, tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def roles(postgres: Server, postgres_url: str) -> Iterator[dict[str, str]]:
+    """Three roles, each with the URL of a log for it, that have what the page's script gives them."""
+    from support.postgres.roles import three_roles  # noqa: PLC0415 - few tests have roles
+
+    with three_roles(postgres, postgres_url) as made:
+        yield made
+
+
+@pytest.fixture
 def rows_read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count how many events of each stream are read."""
     read: Counter[str] = Counter()

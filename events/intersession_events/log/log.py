@@ -350,6 +350,10 @@ class HostLog(Appends, Log, Protocol):
         """
         ...
 
+    def let_go(self) -> Sequence[str]:
+        """Have the database let go of what was erased, also where replaced rows stood; return in words what it could not (ERASE-1)."""
+        ...
+
     def check(self) -> None:
         """Check that the log can be used in this process, without asking the store.
 

@@ -94,7 +94,7 @@ def test_what_is_erased_reads_as_erased_and_the_log_is_as_provable_as_before(pat
     assert unproven.counts == {"erasure_unproven": 1}
 
 
-@pytest.mark.clause("ERASE-1")
+@pytest.mark.clause("ERASE-1", "ERASE-3")
 def test_no_file_holds_the_words_any_more(path: Path) -> None:
     with SqliteLog(path) as log:
         log.append_now(
@@ -106,6 +106,21 @@ def test_no_file_holds_the_words_any_more(path: Path) -> None:
 
     assert while_open == []
     assert [file for file in path.parent.iterdir() if SECRET.encode() in file.read_bytes()] == []
+
+
+@pytest.mark.clause("ERASE-3")
+def test_a_reader_that_holds_the_write_ahead_log_is_named(path: Path) -> None:
+    with SqliteLog(path) as log, log.again() as reading:
+        log.application.datastore.pool.busy_ms = 1
+        with reading.snapshot() as held:
+            held.execute("SELECT COUNT(*) FROM stored_events").fetchone()
+            erase(log, "s", 2)
+            (said,) = log.let_go()
+        erase(log, "s", 1, name="another")
+
+        assert f"{path}-wal, which a reader holds" in said
+        assert log.let_go() == []
+        assert [file for file in path.parent.iterdir() if SECRET.encode() in file.read_bytes()] == []
 
 
 @pytest.mark.clause("ERASE-1")
@@ -267,7 +282,7 @@ log.append_now([StreamAppend(stream="erased:s", expected=-1, drafts=(draft,))])
 """
 
 
-@pytest.mark.clause("ERASE-1", "E1", "E2")
+@pytest.mark.clause("ERASE-1", "ERASE-3", "E1", "E2")
 @pytest.mark.parametrize(("point", "erased"), [("E1", False), ("E2", True)])
 def test_a_writer_that_dies_while_it_erases_has_erased_all_or_nothing(
     path: Path, point: str, *, erased: bool
@@ -279,6 +294,8 @@ def test_a_writer_that_dies_while_it_erases_has_erased_all_or_nothing(
     with SqliteLog(path) as log:
         assert verify_log(log).ok
         assert said_in(log, "s") == ([ERASED] * 3 if erased else ["hello", SECRET, "hello"])
+        open_yet = [file.name for file in path.parent.iterdir() if SECRET.encode() in file.read_bytes()]
+        assert bool(open_yet) is not erased
 
     left = [file.name for file in path.parent.iterdir() if SECRET.encode() in file.read_bytes()]
     assert left == ([] if erased else ["log.db"])

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -37,6 +36,7 @@ from support.forked import A, source_log
 from support.log_drafts import anywhere, said, to
 from support.paths import DOCS
 from support.postgres.network import network
+from support.postgres.roles import give_rights, schema_of
 from support.postgres.server import Server
 from support.work_queue import offer, worker
 
@@ -47,14 +47,6 @@ pytestmark = pytest.mark.postgres
 def programs(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have PostgreSQL's own programs on the PATH."""
     monkeypatch.setenv("PATH", str(postgres.binaries), prepend=":")
-
-
-def schema_of(url: str) -> str:
-    return address_of(url).schema
-
-
-def as_role(url: str, role: str) -> str:
-    return url.replace("postgres@", f"{role}@")
 
 
 @pytest.mark.usefixtures("programs")
@@ -164,32 +156,6 @@ def test_a_log_that_a_service_names_is_backed_up_as_any_other(
         "dbname": "postgres",
     }
     assert "sslcertmode" not in told
-
-
-@pytest.fixture
-def roles(postgres: Server, postgres_url: str) -> Iterator[dict[str, str]]:
-    """Three roles, each with the URL of a log for it, that have what the page's script gives them."""
-    schema = schema_of(postgres_url)
-    names = {role: f"{schema}_{role}" for role in ("owner", "writer", "reader")}
-    with psycopg.connect(postgres.url, autocommit=True) as connection:
-        for name in names.values():
-            connection.execute(f"CREATE ROLE {name} LOGIN".encode())
-        give_rights(postgres, schema, names)
-        yield {role: as_role(postgres_url, name) for role, name in names.items()}
-        connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
-        for name in names.values():
-            connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}".encode())
-
-
-def give_rights(postgres: Server, schema: str, names: dict[str, str], *, by: str = "postgres") -> None:
-    script = postgres.directory / "roles.sql"
-    shutil.copy(DOCS / "howto" / "postgresql-roles.sql", script)
-    script.chmod(0o644)
-    variables = (f"--set={key}={value}" for key, value in {"schema": schema, **names}.items())
-    postgres.run(
-        *("psql", "-h", str(postgres.directory), "-U", by, "-d", "postgres"),
-        *(*variables, "-f", "roles.sql"),
-    )
 
 
 def test_an_owner_who_may_make_no_schema_gives_the_rights_itself(

@@ -83,7 +83,7 @@ class Eraser:
     ) -> Result:
         """Erase what was found, copies first; with `dry_run` only count it. What it did not reach is named, and recorded with it.
 
-        `find` finds the same in forks, which go before; None leaves them out.
+        `find` finds the same in forks, which go before; None leaves them out, and the rest for `let_go` to the caller.
         Returns what all that erase answer: `{erased, streams, counts, position, checkpoint, notReached}`.
         """
         service = self._service
@@ -104,12 +104,14 @@ class Eraser:
         position = None
         if not dry_run:
             crash_point("G1")
-            position = self._log.erase(found, files, order._replace(not_reached=not_reached), self._erased)
-            # What workers were given, or said too late: nobody waits for it, and it comes into no event any more.
+            # What workers were given, or said too late: nobody waits for it, and it comes into no event any more. Before the
+            # commit, which empties the write-ahead log of it as well.
             if over := [one.call for one in service.log.work.standing() if one.is_over]:
                 service.log.work.drop(over)
-            service.reader.full_text.forget()
+            position = self._log.erase(found, files, order._replace(not_reached=not_reached), self._erased)
             self._write_mirror(position or 0)
+            if find is not None:
+                not_reached = (*not_reached, *self.let_go())
         return {
             "erased": len(found),
             "streams": sorted(streams),
@@ -126,6 +128,13 @@ class Eraser:
             "notReached": [*not_reached],
             **({"files": len(files)} if files else {}),
         }
+
+    def let_go(self) -> list[str]:
+        """Have databases let go of the rows in which the words stood; return in words what they could not.
+
+        It is looked at once everything is erased, so no event says it.
+        """
+        return [*self._service.reader.full_text.forget(), *self._service.log.let_go()]
 
     def erase_files(self, contents: Mapping[str, Sequence[str]], order: Order) -> tuple[int, int | None]:
         """Remove contents of files that stay named; return the position of the last event, and of the checkpoint over it."""

@@ -44,7 +44,7 @@ def beyond_reach(service: Service, told_to: Collection[str], in_copies: Sequence
         yield f"what was given to others: {', '.join(sorted(told_to))}"
     yield "log lines of the host"
     if log.is_remote:
-        yield "rows of the database that are dead and not yet vacuumed, its write-ahead log and its backups"
+        yield "the database's write-ahead log, what was archived of it, replicas that are behind, and backups"
 
 
 def _copies(place: str, log_id: str) -> Iterator[str]:

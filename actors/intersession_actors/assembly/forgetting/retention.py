@@ -167,6 +167,8 @@ class _Pass:
                 if not self._dry_run:
                     position = self._eraser.erase_files(contents, Order(self._by, "", rule))
                     self._last = {"position": position[0], "checkpoint": position[1]}
+        if self._last["position"] is not None:
+            self._not_reached |= dict.fromkeys(self._eraser.let_go())
         sessions = sum(stream.startswith("session:") for stream in self._streams)
         return {
             "ok": True,

@@ -394,6 +394,14 @@ class PortableLog(Gathers):
         work = partial(destroy_unused, keys, streams, self._clock())
         return self._the_writer().transact(work, PAGE_TIMEOUT_S)
 
+    def let_go(self) -> Sequence[str]:
+        """Have the database let go of what was erased, also where replaced rows stood; return in words what it could not. For the writer.
+
+        Raises:
+            StoreUnavailable: the log is open for reading only.
+        """
+        return self._the_writer().opened.let_go()
+
     def _erased_streams(self) -> Sequence[str]:
         return () if self.keys is None else self._events.streams(ERASURES)
 

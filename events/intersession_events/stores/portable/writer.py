@@ -62,7 +62,11 @@ class Opened(ABC):
 
     @abstractmethod
     def erased(self) -> None:
-        """Remove erased texts from wherever the database keeps replaced rows."""
+        """Remove erased texts from wherever the database keeps replaced rows, as far as that goes with each commit."""
+
+    @abstractmethod
+    def let_go(self) -> Sequence[str]:
+        """Have the database let go of all replaced and deleted rows, and return in words what it could not. May take seconds."""
 
     @abstractmethod
     def announce(self, gateway: str | None, advertised: str | None) -> None:

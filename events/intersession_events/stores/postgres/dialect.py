@@ -34,6 +34,8 @@ _INTO_TEXT_INDEX: Final = re.compile(r"\bINSERT INTO \w+ \(rowid, grams\) VALUES
 # Words that an index has not sorted yet are read by each search: 64 kB of them at most, the least that there is, and not 4 MB.
 _MADE: Final = (
     r"DO $do$ BEGIN CREATE TABLE IF NOT EXISTS \1 (notification_id bigint PRIMARY KEY, grams tsvector NOT NULL); "
+    # A sample of them for plans would stay in the server's catalog when they are erased.
+    r"ALTER TABLE \1 ALTER COLUMN grams SET STATISTICS 0; "
     r"CREATE INDEX IF NOT EXISTS \1_grams ON \1 USING gin (grams) WITH (gin_pending_list_limit = 64); END $do$"
 )
 

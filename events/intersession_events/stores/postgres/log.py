@@ -22,7 +22,7 @@ from intersession_events.stores.portable.application import own_settings
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import ViewTables
 from intersession_events.stores.portable.log import FUNCTIONS, PortableLog
-from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.address import Address, address_of
 from intersession_events.stores.postgres.application import PostgresApplication
 from intersession_events.stores.postgres.connections import URL
 from intersession_events.stores.postgres.lease import holder_in
@@ -157,6 +157,11 @@ class PostgresLog(PortableLog):
             lock = f"intersession {address_of(self._url).schema} {view}"
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (lock,))
             yield cursor
+
+    @property
+    def address(self) -> Address:
+        """Where the schema is, for connections of their own."""
+        return self.application.datastore.address
 
     def outdated(self, views: Sequence[InlineView]) -> Sequence[str]:
         """Name what the next writer makes anew, its functions as well: only the owner of the schema can make those."""

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Final, TypeVar, cast
@@ -38,6 +38,7 @@ from intersession_events.stores.postgres.tables import (
     place_problems,
     table_problems,
 )
+from intersession_events.stores.postgres.vacuum import OF_WORDS, let_go
 
 T = TypeVar("T")
 
@@ -71,7 +72,11 @@ class OpenedSchema(Opened):
         return own.touched or self.app.commits.saw_touch
 
     def erased(self) -> None:
-        """Do nothing: the server keeps replaced rows until its next VACUUM."""
+        """Do nothing: the server keeps replaced rows until somebody has it let go of them."""
+
+    def let_go(self) -> Sequence[str]:
+        """Have it write the tables anew whose rows have words."""
+        return let_go(self.app.datastore.address, OF_WORDS)
 
     def announce(self, gateway: str | None, advertised: str | None) -> None:
         """Publish the address of this writer's gateway, for commands in other processes, mostly of other machines.

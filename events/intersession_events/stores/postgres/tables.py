@@ -104,7 +104,17 @@ def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int) -> None:
             )
         )
         make_functions(cursor, schema)
+        for statement in _UNSAMPLED:
+            cursor.run(sql.SQL(statement).format(schema=sql.Identifier(schema)))
 
+
+# What the server samples of a column for its plans stays in its catalog when it is erased.
+_UNSAMPLED: Final = (
+    "ALTER TABLE {schema}.stored_events ALTER COLUMN state SET STATISTICS 0",
+    "ALTER TABLE {schema}.stored_snapshots ALTER COLUMN state SET STATISTICS 0",
+    "ALTER TABLE {schema}.files ALTER COLUMN content SET STATISTICS 0",
+    "ALTER TABLE {schema}.agent_calls ALTER COLUMN content SET STATISTICS 0, ALTER COLUMN answer SET STATISTICS 0",
+)
 
 # A log that an earlier version made has no table of hosts yet, and no queue.
 _MADE_ANEW: Final = (HOSTS, *FUNCTIONS, *MARKS, *WORK, _APPEND)

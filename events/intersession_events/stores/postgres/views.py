@@ -106,6 +106,11 @@ class PostgresViews:
                 f"CREATE OR REPLACE TRIGGER {MARK} AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table} "
                 f"FOR EACH STATEMENT WHEN {_ELSE} EXECUTE FUNCTION {MARK}('{layout.view}')"
             )
+        for table in layout.tables if layout.text_indexes else ():
+            for column in layout.described[table]:
+                if column.kind == "BLOB":
+                    # Words: a sample of them for plans would stay in the server's catalog when they are erased.
+                    sql.execute(f"ALTER TABLE {table} ALTER COLUMN {column.name} SET STATISTICS 0")
 
     def together(self, cursor: Cursor) -> Together:
         """Return a function that asks several questions in one round trip, inside a transaction."""

@@ -303,6 +303,11 @@ class PinnedPool(SQLiteConnectionPool):
             self._in_use = in_use
 
 
+def held_by_reader(path: str) -> str:
+    """Say in words that a write-ahead log was not emptied."""
+    return f"{path}, which a reader holds: it is emptied behind the next erasure, or when the host ends"
+
+
 class LogDatastore(SQLiteDatastore):
     """Pinned connections to one file; in memory one connection for all, which a thread may take recursively."""
 
@@ -315,6 +320,8 @@ class LogDatastore(SQLiteDatastore):
         lock_timeout: int | None = None,
         busy_ms: int = BUSY_TIMEOUT_MS,
     ) -> None:
+        self.is_held = False
+        """Whether a reader kept the write-ahead log from being emptied when that was last tried."""
         self._turn = threading.RLock()
         self._only: SQLiteConnection | None = None
         self._writers: SQLiteConnection | None = None
@@ -361,23 +368,26 @@ class LogDatastore(SQLiteDatastore):
         if writers is not None:
             writers.close()
 
-    def fold(self) -> None:
-        """Checkpoint the write-ahead log into the file that was opened, under whatever name, and empty it.
+    def fold(self) -> bool:
+        """Checkpoint the write-ahead log into the file that was opened, under whatever name, and empty it; return whether it is empty.
 
         SQLite leaves it as it is when the file was moved. Beside another file it would be taken for that one's.
         """
         with suppress(PersistenceError, sqlite3.Error), self.get_connection(commit=True) as connection:
-            cast("PinnedConnection", connection).raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            raw = cast("PinnedConnection", connection).raw
+            self.is_held = bool(raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+            return not self.is_held
+        return False
 
-    def write_anew(self) -> None:
-        """Rewrite the whole file (VACUUM), and checkpoint the write-ahead log into it.
+    def write_anew(self) -> bool:
+        """Rewrite the whole file (VACUUM), and checkpoint the write-ahead log into it; return whether that is empty.
 
         What is deleted is overwritten (`secure_delete`), but not what is left of a row in the unused part of a page when SQLite
         moves it to another one.
         """
         with suppress(PersistenceError, sqlite3.Error), self.get_connection(commit=True) as connection:
             cast("PinnedConnection", connection).raw.execute("VACUUM")
-        self.fold()
+        return self.fold()
 
     @contextmanager
     def only_connection(self) -> Generator[sqlite3.Connection]:

@@ -1,9 +1,10 @@
 """Opens a file for its one writer: makes a new file a log, and checks that an old one is a log."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from typing import Final
 
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.lineage import Lineage
@@ -19,13 +20,22 @@ from intersession_events.stores.portable.writer import Opened
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.ahead import damage_of
 from intersession_events.stores.sqlite.application import WriterApplication
-from intersession_events.stores.sqlite.connections import connect_to_read, database_uri, raw_of
+from intersession_events.stores.sqlite.connections import (
+    connect_to_read,
+    database_uri,
+    held_by_reader,
+    raw_of,
+)
 from intersession_events.stores.sqlite.failures import FAILURES
 from intersession_events.stores.sqlite.held import HeldFile
 from intersession_events.stores.sqlite.names import check_one_name
 from intersession_events.stores.sqlite.presence import Folded, Presence
 from intersession_events.stores.sqlite.readers import legible
 from intersession_events.stores.sqlite.writer_lock import WriterLock
+
+_ERASED: Final = (
+    "SELECT 1 FROM stored_events WHERE originator_id >= 'erased:' AND originator_id < 'erased;' LIMIT 1"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +46,7 @@ class OpenedFile(Opened):
     lock: WriterLock | None
     held: HeldFile | None
     folded: Folded
+    wal: str
 
     def check(self, cursor: Cursor, whole: str) -> bool:  # noqa: ARG002 - for others
         """Return whether other views are intact than the writer knows. Each transaction checks the epoch as it begins."""
@@ -46,6 +57,10 @@ class OpenedFile(Opened):
         presence = self.app.commits.presence
         with nullcontext() if presence is None else presence.emptied():
             self.app.datastore.fold()
+
+    def let_go(self) -> Sequence[str]:
+        """Say whether a reader has kept the write-ahead log from being emptied behind the last erasure."""
+        return [held_by_reader(self.wal)] if self.app.datastore.is_held else []
 
     def announce(self, gateway: str | None, advertised: str | None) -> None:  # noqa: ARG002 - all are on this machine
         """Write the address of this writer's gateway into the lock file, for commands in other processes."""
@@ -87,7 +102,7 @@ def open_for_writing(
         StoreUnavailable: the file can't be opened.
         BadKey: it is kept encrypted, and its master key can't be had.
     """
-    memory = path == MEMORY
+    memory, wal = path == MEMORY, f"{path}-wal"
     if not memory:
         _check_place(path)
     lock = None if memory else WriterLock(path)
@@ -95,6 +110,7 @@ def open_for_writing(
     try:
         # SQLite gives its other files the mode of this one.
         held = None if memory else HeldFile(path)
+        is_wal_left = not memory and _is_wal_left(wal)
         known = None if memory else _known(path)
         if not memory:
             with typed(FAILURES):
@@ -119,7 +135,7 @@ def open_for_writing(
             folded = Folded(path, log_id, lambda: _committed(app, head))
             if not memory:
                 folded.check()
-                app.commits.presence = Presence(path, f"{path}-wal", f"{path}-shm", content=folded)
+                app.commits.presence = Presence(path, wal, f"{path}-shm", content=folded)
         except BaseException:
             app.close()
             raise
@@ -132,7 +148,7 @@ def open_for_writing(
         if lock is not None:
             lock.release()
         raise
-    return OpenedFile(
+    opened = OpenedFile(
         epoch=epoch,
         head=head,
         recent=recent,
@@ -140,7 +156,24 @@ def open_for_writing(
         lock=lock,
         held=held,
         folded=folded,
+        wal=wal,
     )
+    _empty(opened, is_wal_left=is_wal_left)
+    return opened
+
+
+def _is_wal_left(wal: str) -> bool:
+    return os.path.isfile(wal) and os.path.getsize(wal) > 0  # noqa: PTH113, PTH202 - no error of the system comes out
+
+
+def _empty(opened: OpenedFile, *, is_wal_left: bool) -> None:
+    """Empty a write-ahead log that an earlier writer has left, if anything was ever erased: it was killed before it did, maybe."""
+    if is_wal_left:
+        with typed(FAILURES), opened.app.datastore.transaction(commit=False) as cursor:
+            cursor.execute(_ERASED)
+            has_erased = cursor.fetchone() is not None
+        if has_erased:
+            opened.erased()
 
 
 def _keys(

@@ -19,7 +19,7 @@ from intersession_events.log.views import InlineView, take_in
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.folding.fold import PlainSql, layout_of, made_in, poison, schema_of
 from intersession_events.stores.portable.application import NAME
-from intersession_events.stores.sqlite.connections import LogDatastore
+from intersession_events.stores.sqlite.connections import LogDatastore, held_by_reader
 from intersession_events.stores.tailing.view import QueryableView, place_of
 
 _OF: Final = (
@@ -93,10 +93,11 @@ class ViewFile(QueryableView, SQLiteTrackingRecorder):
         with self.datastore.transaction(commit=True) as cursor:
             self._empty(cursor)
 
-    def forget(self) -> None:
+    def forget(self) -> Sequence[str]:
         """Rewrite the file, and empty its write-ahead log: no removed text is left there."""
-        if isinstance(self.datastore, LogDatastore):
-            self.datastore.write_anew()
+        if isinstance(self.datastore, LogDatastore) and not self.datastore.write_anew():
+            return [held_by_reader(f"{self._place}-wal")]
+        return []
 
     def close(self) -> None:
         """Close the database."""

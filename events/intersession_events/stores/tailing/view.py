@@ -115,8 +115,8 @@ class QueryableView(TailedView):
         """Empty it; the next update rebuilds it from the whole log."""
 
     @abstractmethod
-    def forget(self) -> None:
-        """Remove deleted texts from wherever the database keeps replaced rows."""
+    def forget(self) -> Sequence[str]:
+        """Remove deleted texts from wherever the database keeps replaced rows; return in words where that was not possible."""
 
 
 def place_of(log_path: str, name: str) -> str:

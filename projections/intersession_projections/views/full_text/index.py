@@ -67,20 +67,22 @@ class FullText:
             Tail(self._log, file).catch_up(progress)  # several may at once: each takes what is still to come
             yield _InView(file, indexed=self._view.indexed)
 
-    def forget(self) -> None:
-        """Remove erased texts from the view, wherever there is one, without waiting for the next search."""
+    def forget(self) -> list[str]:
+        """Remove erased texts from the view, wherever there is one, without waiting for the next search; return in words what is left."""
         views: list[QueryableView] = []
         if self._log.place != MEMORY and Path(place_of(self._log.place, self._view.name)).exists():
             views.append(ViewFile(self._view, self._log))
         if self._view.name in kept_inside(self._log):
             views.append(kept(self._view, self._log))
+        left: list[str] = []
         for view in views:
             with closing(view):
                 if self._log.is_encrypted:
                     view.begin_anew()  # it is of before, and nobody keeps it now
                 else:
                     Tail(self._log, view).catch_up()
-                view.forget()
+                left += view.forget()
+        return left
 
     def _is_far_behind(self) -> bool:
         head = self._log.head()
