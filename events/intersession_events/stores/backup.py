@@ -155,7 +155,7 @@ _ROWS: Final = 1000
 def _dumped(log: "PostgresLog", part: Path, verifying: Progress | None) -> VerifyReport:
     """Dump a log, and verify the rows that the dump has: in a file of their own, which is deleted then."""
     # Loaded only where a log is on PostgreSQL.
-    from intersession_events.stores.postgres.dumping import dump, programs_for, rows_in  # noqa: PLC0415
+    from intersession_events.stores.postgres.upkeep.dumping import dump, programs_for, rows_in  # noqa: PLC0415
 
     address = log.application.datastore.address
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

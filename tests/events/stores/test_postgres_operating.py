@@ -23,9 +23,9 @@ from intersession_events.log.erasing import erased_stream, left_of
 from intersession_events.log.recorded import Draft
 from intersession_events.stores.backup import back_up
 from intersession_events.stores.hosts.announcing import this_host
-from intersession_events.stores.postgres import dumping
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.log import PostgresLog
+from intersession_events.stores.postgres.upkeep import dumping
 from intersession_events.stores.tailing import inside
 from intersession_events.stores.tailing.file import ViewFile
 from intersession_events.stores.tailing.places import kept

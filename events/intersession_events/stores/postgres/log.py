@@ -22,7 +22,7 @@ from intersession_events.stores.portable.application import own_settings
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import ViewTables
 from intersession_events.stores.portable.log import FUNCTIONS, PortableLog
-from intersession_events.stores.postgres.address import Address, address_of
+from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.application import PostgresApplication
 from intersession_events.stores.postgres.connections import URL
 from intersession_events.stores.postgres.lease import holder_in
@@ -30,6 +30,7 @@ from intersession_events.stores.postgres.opening import OpenedSchema, inspect, o
 from intersession_events.stores.postgres.queue.work import SchemaWork
 from intersession_events.stores.postgres.readers import Reading
 from intersession_events.stores.postgres.tables import FUNCTIONS_OF, digest_of_functions, problems_of_log
+from intersession_events.stores.postgres.upkeep.vacuum import let_go
 from intersession_events.stores.postgres.views import PostgresViews, copy_views
 
 _MAY_KEEP: Final = "SELECT has_table_privilege('inline_views', 'INSERT, UPDATE') AND NOT pg_is_in_recovery()"
@@ -158,10 +159,9 @@ class PostgresLog(PortableLog):
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (lock,))
             yield cursor
 
-    @property
-    def address(self) -> Address:
-        """Where the schema is, for connections of their own."""
-        return self.application.datastore.address
+    def let_go_of(self, tables: Sequence[str]) -> Sequence[str]:
+        """Have the server write tables anew; return in words what it could not let go of."""
+        return let_go(self.application.datastore.address, tables)
 
     def outdated(self, views: Sequence[InlineView]) -> Sequence[str]:
         """Name what the next writer makes anew, its functions as well: only the owner of the schema can make those."""

@@ -38,7 +38,7 @@ from intersession_events.stores.postgres.tables import (
     place_problems,
     table_problems,
 )
-from intersession_events.stores.postgres.vacuum import OF_WORDS, let_go
+from intersession_events.stores.postgres.upkeep.vacuum import OF_WORDS, let_go
 
 T = TypeVar("T")
 

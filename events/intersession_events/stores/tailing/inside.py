@@ -11,7 +11,6 @@ from intersession_events.log.views import InlineView
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.folding.fold import Page, layout_of
 from intersession_events.stores.portable.inline_views import InlineViews
-from intersession_events.stores.postgres.vacuum import let_go
 from intersession_events.stores.tailing.view import QueryableView
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class ViewInside(QueryableView):
 
     def forget(self) -> Sequence[str]:
         """Have the server write its tables anew."""
-        return let_go(self._log.address, self._layout.all_tables)
+        return self._log.let_go_of(self._layout.all_tables)
 
     def _stands_at(self) -> int | None:
         """Return how far it has come; None if it has to be made anew."""
