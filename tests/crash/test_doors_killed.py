@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import socket
 import threading
 import time
 from collections import Counter
@@ -22,18 +21,13 @@ from support.any_log import log_at
 from support.doors.command_line import environment
 from support.doors.following import with_door
 from support.doors.gateway_live import TOKEN
+from support.loopback import free_port
 from support.processes.forked import ForkedCommand
 from support.running import QUIET, SEES_ALL, merged
 
 WAIT = 60.0
 CLIENTS = 3
 MAIN, OTHER = "agent:main:main", "agent:main:telegram:direct:1"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    return port
 
 
 class Hosts:

@@ -6,7 +6,6 @@ How long nobody answers is printed, for `docs/howto/standby.md`: `pytest -m nigh
 import json
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -27,6 +26,7 @@ from support.doors.command_line import environment
 from support.doors.gateway_live import WAIT
 from support.doors.served_gateway import CONFIGS, token_of
 from support.history import check_whole
+from support.loopback import free_port
 from support.processes.forked import ForkedCommand
 from support.running import merged
 
@@ -36,11 +36,6 @@ ONE_RUN_A_SEND = {"agentToAgent": {"maxPingPongTurns": 0, "announce": "routed"}}
 AGENTS = {"main": lambda _: "REPLY_SKIP", "ops": lambda turn: f"heard {turn.message}"}
 PATIENCE_S = 60.0
 AT_NIGHT = pytest.mark.nightly
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 class Client:

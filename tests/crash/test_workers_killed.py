@@ -16,10 +16,11 @@ from intersession import SessionSystem
 from intersession.gateway.protocol.client import GatewayClient
 from intersession_events.facts import LateReplyDropped, RunCompleted, RunEnd, RunInterrupted, RunStarted
 from intersession_events.log.recorded import Recorded
-from support.beside import WITH_WORKERS, WORKER, free_port
+from support.beside import WITH_WORKERS, WORKER
 from support.doors.command_line import environment
 from support.doors.gateway_live import TOKEN, LiveGateway
 from support.history import Evidence, broken
+from support.loopback import free_port
 from support.processes.forked import ForkedCommand
 from support.running import SEES_ALL, WAIT, merged
 from support.working import Working

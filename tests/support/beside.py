@@ -1,6 +1,5 @@
 """A writer with a gateway, and a worker that calls its agents over that: both in a test's process."""
 
-import socket
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -30,12 +29,6 @@ WITH_WORKERS: dict[str, Any] = {
     },
     "runs": {"workerAliveSeconds": 5},
 }
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 class Beside:

@@ -1,11 +1,27 @@
-"""A web server on this machine that keeps what it is asked and answers as a test says."""
+"""Ports of this machine, and a web server that keeps what it is asked and answers as a test says."""
 
+import socket
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
 
 WAIT = 20.0
+
+_held: list[socket.socket] = []
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 on which nobody listens, for this process and its children: no other one is given it.
+
+    A socket that is bound and does not listen keeps it out of what the system gives who asks for any port, and lets who asks for
+    this one have it, again and again.
+    """
+    holding = socket.socket()
+    holding.bind(("127.0.0.1", 0))
+    holding.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    _held.append(holding)
+    return int(holding.getsockname()[1])
 
 
 class Asked(NamedTuple):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from intersession.cli.proofs.witness import Witnessed, WitnessServer
 from intersession_events.proofs.signatures import NamedKey, PrivateKey
 from support.checkpointed import key_of
+from support.loopback import free_port
 
 ORIGIN = "acme.example/assistant"
 HOST_KEY = key_of(7)
@@ -35,7 +36,7 @@ def live_witness(
     """Serve a witness of one log."""
     logs = {ORIGIN: [NamedKey(ORIGIN, key.public) for key in keys]}
     witnessed = Witnessed(state, logs, key_of(seed), name)
-    server = WitnessServer(("127.0.0.1", port), witnessed)
+    server = WitnessServer(("127.0.0.1", port or free_port()), witnessed)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

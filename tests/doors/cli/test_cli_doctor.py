@@ -1,7 +1,6 @@
 """`intersession doctor` names what is wrong now, on a log in use and on one that is not, and says what to do (D1, D2, D6, A22)."""
 
 import json
-import socket
 import sqlite3
 import sys
 from contextlib import closing
@@ -20,6 +19,7 @@ from support.doors.command_line import DemoLog, Ran, ran
 from support.doors.gateway_live import LiveGateway
 from support.fakes import ManualClock
 from support.hosts_code import broken, doubts, fails, parrot, refuses
+from support.loopback import free_port
 from support.running import WAIT, Booth, Gate, wait_for
 
 TOKEN = {"gateway": {"auth": {"token": "the-token-of-this-test"}}}
@@ -244,11 +244,9 @@ def test_mcp_servers_are_asked_when_that_is_wanted(demo_log: DemoLog, tmp_path: 
 def test_endpoints_are_asked_only_when_that_is_wanted(
     demo_log: DemoLog, tmp_path: Path, endpoint: ThreadingHTTPServer
 ) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        down = models(tmp_path, nobody.getsockname()[1])
-        _, unasked = examined(demo_log.path, "--config", down)
-        _, asked = examined(demo_log.path, "--config", down, "--probe")
+    down = models(tmp_path, free_port())
+    _, unasked = examined(demo_log.path, "--config", down)
+    _, asked = examined(demo_log.path, "--config", down, "--probe")
     _, answers = examined(demo_log.path, "--config", models(tmp_path, endpoint.server_address[1]), "--probe")
 
     assert "endpoint_down" not in unasked

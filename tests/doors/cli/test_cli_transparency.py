@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import threading
 from collections.abc import Generator, Mapping
@@ -20,6 +19,7 @@ from intersession_events.proofs.notes import TreeNote, read_note, signed_note
 from intersession_events.proofs.signatures import NamedKey, read_private, write_private
 from support.checkpointed import key_of
 from support.doors.command_line import environment, process, ran
+from support.loopback import free_port
 from support.paths import DOCS
 from support.running import WAIT
 
@@ -41,11 +41,6 @@ def commands() -> dict[str, str]:
         "verify --evidence": "evidence",
     }
     return {meant: line for begins, meant in names.items() for line in lines if line.startswith(begins)}
-
-
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return str(taken.getsockname()[1])
 
 
 def log_of(folder: Path, party: str) -> None:
@@ -92,7 +87,7 @@ def test_two_parties_witness_each_other_as_the_page_says(  # noqa: PLR0915 - a p
             log_of(tmp_path, party)
             for meant in ("key", "vkey", "witness key"):
                 run(of(party, meant))
-            port = free_port()
+            port = str(free_port())
             line = of(party, "witness").replace("18791", port)
             child = subprocess.Popen(
                 process(*line.split()), cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from intersession.web.stopping import ended_well
 from support.doors.command_line import environment
 from support.doors.gateway_live import WAIT
 from support.doors.mcp_clients import served
+from support.loopback import free_port
 
 HOST = """
 import uvicorn
@@ -29,11 +29,6 @@ gateway = app(system, {"gateway": {"auth": {"token": "the-token-of-this-host"}}}
 uvicorn.run(gateway, port=PORT, lifespan="off")
 """
 IN = {"authorization": "Bearer the-token-of-this-host"}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 @pytest.mark.ci

@@ -12,6 +12,7 @@ import pytest
 from support.doors.command_line import ran
 from support.doors.gateway_live import WAIT
 from support.doors.served_gateway import ForkedGateway, config_for, token_of
+from support.loopback import free_port
 
 
 def changed(path: Path, **settings: Any) -> Path:
@@ -22,10 +23,8 @@ def changed(path: Path, **settings: Any) -> Path:
 
 def with_its_model_down(path: Path) -> Path:
     given = json.loads(path.read_text(encoding="utf-8"))
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        for provider in given["models"]["providers"].values():
-            provider["baseUrl"] = f"http://127.0.0.1:{nobody.getsockname()[1]}/v1"
+    for provider in given["models"]["providers"].values():
+        provider["baseUrl"] = f"http://127.0.0.1:{free_port()}/v1"
     return changed(path, **given)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -22,6 +21,7 @@ from intersession.mcp.server import Seat, mcp_server
 from intersession_events.stores.sqlite.log import SqliteLog
 from support.doors.gateway_live import GATEWAY, TOKEN, WRITER, there
 from support.doors.mcp_clients import over_http, served
+from support.loopback import free_port
 from support.running import QUIET, SEES_ALL, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
@@ -92,9 +92,7 @@ async def test_a_relayed_client_gets_the_answers_of_the_host(tmp_path: Path) -> 
 
 
 async def test_a_host_that_has_gone_is_an_error_and_one_that_is_back_answers(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-
+    port = free_port()
     async with passing_on(f"http://127.0.0.1:{port}") as client:
         gone = await client.call_tool("agents_list", {})
         with pytest.raises(MCPError, match="does not answer"):

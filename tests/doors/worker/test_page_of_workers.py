@@ -2,13 +2,13 @@
 
 import re
 import signal
-import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from support.doors.command_line import environment, process
+from support.loopback import free_port
 from support.paths import DOCS
 from support.running import WAIT
 
@@ -33,8 +33,7 @@ def commands() -> list[list[str]]:
 def test_the_page_works_from_zero(tmp_path: Path) -> None:
     (tmp_path / "host.json5").write_text(block("json5"))
     (tmp_path / "bots.py").write_text(block("python"))
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    port = str(free_port())
     serve, work, send = ([token.replace("18789", port) for token in command] for command in commands())
     variables = environment(
         GATEWAY_TOKEN="the host's", WORKER_TOKEN="the worker's", INTERSESSION_WORKER_TOKEN="the worker's"

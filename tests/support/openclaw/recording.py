@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
 
+from support.loopback import free_port
 from support.openclaw.client import npm
 from support.openclaw.sqlite_state import KEPT, RECORDED
 
@@ -312,13 +312,6 @@ def installed(folder: Path) -> Path:
         )
         subprocess.run([npm() or "npm", "rebuild", "node"], cwd=folder, check=True)
     return folder
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def main() -> None:
