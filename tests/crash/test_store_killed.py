@@ -64,7 +64,7 @@ def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path, cycles: i
             while len(acknowledged(acks)) <= wanted:
                 assert child.wait(0.001) is None
             child.kill()
-            assert child.wait(10) == -signal.SIGKILL
+            assert child.wait(20) == -signal.SIGKILL
         with SqliteLog(path) as log:
             check_whole(log, acks)
     assert len(acknowledged(acks)) > cycles
@@ -99,7 +99,7 @@ def test_a_second_writer_is_refused_with_the_first_ones_name(tmp_path: Path) -> 
             assert reader.head() > 0
 
         child.kill()
-        assert child.wait(10) == -signal.SIGKILL
+        assert child.wait(20) == -signal.SIGKILL
         assert holder_of(str(path)) is not None  # the dead one's name is still there
         with SqliteLog(path) as log:
             assert log.epoch == 2

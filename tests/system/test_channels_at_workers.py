@@ -39,7 +39,6 @@ from support.running import QUIET, WAIT, Booth, Gate, pass_time_until, recorded,
 from support.soaking import until
 from support.stub_worker import StubWorker, call_of
 
-ALIVE = {"runs": {"workerAliveSeconds": 1}}
 THREADS = {"session": {"threadBindings": {"enabled": True, "spawnSubagentSessions": True}}}
 SHORT = {"deliveries": {"timeoutSeconds": 5}}
 
@@ -204,7 +203,7 @@ def test_a_text_of_a_worker_that_died_is_in_doubt_or_goes_out_again_by_its_key(
     booth: Booth, *, idempotent: bool
 ) -> None:
     telegram = MemoryChannel(idempotent=idempotent)
-    system = booth.start({"main": echo()}, {}, ALIVE)
+    system = booth.start({"main": echo()})
     dead = ChannelWorker(system, {"telegram": telegram})
     dead.held = True
     say(system)
@@ -373,7 +372,7 @@ def test_a_text_whose_worker_and_writer_both_died_is_as_after_a_crash(
     killed(first)
     with open_log(booth.url) as log:
         log.work.to_take.leave(worker.name)
-    second = booth.start({"main": echo()}, {}, ALIVE)
+    second = booth.start({"main": echo()})
     until(lambda: not second.log.work.standing())
     assert recorded(second, DeliveryUnknown) == []
     with ChannelWorker(second, {"telegram": telegram}, "w2"):

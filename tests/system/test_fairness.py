@@ -107,7 +107,7 @@ def test_eight_calls_of_a_channel_that_hang_delay_no_other_channel_and_show_in_s
         assert go_on.wait(WAIT)
 
     fast = MemoryChannel()
-    limits: dict[str, Any] = {"deliveries": {"timeoutSeconds": 0.5, "perChannel": 8}}
+    limits: dict[str, Any] = {"deliveries": {"timeoutSeconds": 1, "perChannel": 8}}
     with SessionSystem(
         log_url,
         agents={"main": echo()},

@@ -117,7 +117,9 @@ def test_each_text_waits_and_goes_on_as_it_was_edited_or_is(booth: Booth) -> Non
 
 def test_who_waits_hears_nothing_of_a_reply_before_it_is_released(booth: Booth) -> None:
     system = booth.start(AGENTS, {}, hold("reply"))
-    answer = send(system, 0.3)
+    send(system, idempotencyKey="held")
+    wait_for(system, ExchangeHeld)
+    answer = send(system, 0.05, idempotencyKey="held")
     ran = system.gateway.call("agent.wait", {"runId": answer["runId"], "timeoutMs": 0})
     other = send(system, message="and now?")
 

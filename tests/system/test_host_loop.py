@@ -192,12 +192,13 @@ async def test_what_an_async_agent_raises_stays_its_own(log_url: str) -> None:
                 pass
         return "fine"
 
-    limit = {"agents": {"defaults": {"timeoutSeconds": 0.2}}}
-    async with system_on(log_url, {"main": rude}, None, limit) as system:
-        answers = [
-            await system.ainbound(channel="telegram", chat_id="1", text=text, sender="p", wait=WAIT)
-            for text in ("exit", "cancel", "hang", "hello")
-        ]
+    async with system_on(log_url, {"main": rude}) as system:
+        answers: list[Any] = []
+        for text in ("exit", "cancel", "hang", "hello"):
+            told = {"sessionKey": MAIN, "message": text, "idempotencyKey": text}
+            limit = {"timeoutMs": 200} if text == "hang" else {}
+            run = await system.gateway.acall("chat.send", told | limit)
+            answers.append(await system.gateway.acall("agent.wait", {"runId": run["runId"]}))
 
         assert [answer["status"] for answer in answers] == ["error", "error", "timeout", "ok"]
         assert [event.code for event in recorded(system, RunFailed)] == ["backend", "backend", "timeout"]

@@ -24,7 +24,7 @@ def test_a_delivery_whose_channel_is_not_here_waits_for_it_without_spending_an_a
 
         telegram = MemoryChannel()
         system.register_channel("telegram", telegram)
-        (shown,) = telegram.wait_for(1, timeout=10)
+        (shown,) = telegram.wait_for(1, timeout=20)
 
     assert answer["status"] == "ok"
     assert delivery is not None
@@ -91,7 +91,7 @@ def test_a_limit_of_zero_waits_as_long_as_it_takes(booth: Booth) -> None:
     telegram = MemoryChannel()
     system.register_channel("telegram", telegram)
 
-    assert [shown.text for shown in telegram.wait_for(1, timeout=10)] == ["hi"]
+    assert [shown.text for shown in telegram.wait_for(1, timeout=20)] == ["hi"]
 
 
 def test_texts_that_wait_for_a_channel_are_kept_in_the_log_and_not_in_memory(booth: Booth) -> None:

@@ -130,7 +130,7 @@ def test_an_answer_that_a_broken_store_never_took_is_asked_for_again_at_the_next
     config = {"runs": {"storeRetryMaxSeconds": 1}}
     with SessionSystem(log, agents={"main": agent}, config=config) as system:
         run_id = system.inbound(channel="x", chat_id="1", sender="1", text="hi")["runId"]
-        assert asked.wait(10)
+        assert asked.wait(20)
         FAULT.before = sync_failed()
         go.set()
         waited = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 500})
@@ -138,7 +138,7 @@ def test_an_answer_that_a_broken_store_never_took_is_asked_for_again_at_the_next
     log.close()
 
     with SessionSystem(log_url, agents={"main": agent}) as system:
-        answer = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 10_000})
+        answer = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 20_000})
         events = [item.event for item in system.log.stream("session:agent:main:main")]
 
     assert waited["status"] == "timeout"
@@ -220,7 +220,7 @@ def test_trouble_that_is_over_does_not_shorten_the_patience_with_the_next(
         FAULT.before = disk_full()
         gate.open()
         completed = pass_time_until(system, clock, 500, RunCompleted)
-        answer = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 10_000})
+        answer = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 20_000})
 
     assert refused["code"] == "unavailable"
     assert completed.reply == "done"
@@ -260,14 +260,20 @@ def test_an_attempt_whose_answer_was_given_up_is_made_good_when_the_store_is_bac
             gate.stop(turn)
         return f"attempt {turn.attempt}"
 
-    with SessionSystem(log, agents={"main": agent}, config=MINUTES, clock=clock) as system:
+    def on_failure(failure: Failure) -> None:
+        if failure.kind == "answer_lost":
+            given_up.set()
+
+    given_up = threading.Event()
+    with SessionSystem(
+        log, agents={"main": agent}, config=MINUTES, clock=clock, on_failure=on_failure
+    ) as system:
         said(system, "hi")
         gate.reached()
         FAULT.down = disk_full()
         gate.open()
-        for _ in range(20):
+        while not given_up.wait(0.02):
             pass_time(system, clock, 10_000)
-            system.log.wait_for(system.log.head() + 1, timeout=0.02)
         FAULT.down = None
         completed = pass_time_until(system, clock, 500, RunCompleted)
         after = said(system, "again")
@@ -367,7 +373,7 @@ def test_an_agent_is_stopped_at_its_deadline_only_once_the_end_is_recorded(
         stopped_before = stopped.is_set()
         FAULT.down = None
         pass_time_until(system, clock, 500, RunFailed)
-        answer = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 10_000})
+        answer = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 20_000})
         assert stopped.wait(WAIT)
 
     assert not stopped_before

@@ -74,7 +74,7 @@ class Bots:
         self.folder = folder
         self.config = folder / "host.json"
         channels = {name: {"worker": True} for name in ("telegram", "keyed")}
-        config = merged(SEES_ALL, WITH_WORKERS, {"runs": {"workerAliveSeconds": 1}, "channels": channels})
+        config = merged(SEES_ALL, WITH_WORKERS, {"runs": {"workerAliveSeconds": 2}, "channels": channels})
         self.config.write_text(json.dumps(config), encoding="utf-8")
         self.address = ""
         self.running: list[Any] = []

@@ -56,7 +56,7 @@ def test_what_makes_no_worker_is_refused_in_terms_of_what_was_typed(
 def test_a_signal_lets_a_worker_end_what_it_has_and_a_second_one_ends_it(
     tmp_path: Path, signals: int
 ) -> None:
-    config = merged(SEES_ALL, WITH_WORKERS, {"runs": {"workerAliveSeconds": 1}})
+    config = merged(SEES_ALL, WITH_WORKERS)
     with SessionSystem(tmp_path / "log.db", config=config) as system, LiveGateway(system) as live:
         worker = Working(
             *("--gateway", live.address, "--agents", AGENTS, "--name", "one", "--seats", 2),

@@ -21,8 +21,9 @@ from intersession_events.facts import (
     RunStarted,
     SpawnClosed,
 )
-from support.beside import WITH_WORKERS, WORKER, beside, free_port
+from support.beside import WITH_WORKERS, WORKER, beside
 from support.doors.gateway_live import LiveGateway
+from support.loopback import free_port
 from support.running import SEES_ALL, WAIT, Gate, merged, recorded, wait_for
 
 
@@ -55,9 +56,7 @@ class Standing:
 @pytest.mark.parametrize("how", ["abort", pytest.param("timeout", marks=pytest.mark.ci)])
 def test_the_agent_of_a_call_that_is_over_is_stopped(how: str) -> None:
     agent = Standing()
-    config: dict[str, Any] = {"runs": {"workerAliveSeconds": 1}}
-    if how == "timeout":
-        config |= {"agents": {"defaults": {"timeoutSeconds": 1}}}
+    config = {"agents": {"defaults": {"timeoutSeconds": 3}}} if how == "timeout" else {}
     with beside(":memory:", {"main": agent}, config=config) as writer:
         run = writer.ask("hello", wait=0)["runId"]
         assert agent.began.wait(WAIT)
@@ -86,8 +85,7 @@ def test_what_a_stopped_agent_answers_is_told_once_as_late(gate: Gate) -> None:
         gate.stop(turn)
         return "too late"
 
-    config = {"runs": {"workerAliveSeconds": 1}}
-    with beside(":memory:", {"main": agent}, config=config) as writer:
+    with beside(":memory:", {"main": agent}) as writer:
         run = writer.ask("hello", wait=0)["runId"]
         gate.reached()
         writer.system.gateway.call("chat.abort", {"sessionKey": "main", "runId": run})
@@ -125,7 +123,7 @@ def test_a_worker_that_drains_takes_no_more_and_ends_what_it_has() -> None:
 @pytest.mark.clause("WORK-10")
 def test_what_a_worker_leaves_behind_is_tried_again_by_another() -> None:
     agent = Standing()
-    with beside(":memory:", config={"runs": {"workerAliveSeconds": 1}}) as writer:
+    with beside(":memory:") as writer:
         first = writer.worker({"main": agent})
         run = writer.ask("hello", wait=0)["runId"]
         assert agent.began.wait(WAIT)

@@ -1,7 +1,6 @@
 """A writer that is killed while a worker's agents are at work: the next one adopts the calls, and asks nobody again (WORK-4)."""
 
 import json
-import socket
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,12 @@ from intersession import Turn
 from intersession.gateway.protocol.client import GatewayClient
 from intersession.worker.worker import Worker
 from intersession_events import facts
-from intersession_events.stores.opened import open_log
-from support.any_log import Logs
+from support.any_log import Logs, log_at
 from support.doors.served_gateway import ForkedGateway
 from support.encrypted import master_key, where, with_key
+from support.loopback import free_port
 from support.running import WAIT
+from support.soaking import until
 
 TOKEN, WORKERS = "operator-of-the-writer", "workers-of-the-writer"
 
@@ -49,9 +49,7 @@ def test_no_agent_is_asked_again_because_a_writer_was_killed(
     logs: Logs, tmp_path: Path, kills: int, is_encrypted: bool
 ) -> None:
     url = logs.at(tmp_path)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     worker_of = {"name": "work", "token": WORKERS, "scopes": ["worker"], "agents": ["*"]}
     config: dict[str, Any] = {
         "store": url,
@@ -91,6 +89,8 @@ def test_no_agent_is_asked_again_because_a_writer_was_killed(
             with GatewayClient(writer.address, TOKEN) as client:
                 ends = [client.call("agent.wait", {"runId": run, "timeoutMs": 20_000}) for run in runs]
             assert [end["reply"] for end in ends] == [f"hello {n}: 1 and 1" for n in range(3)]
+            with log_at(url, read_only=True) as log:  # soon, what is done with is written down
+                until(lambda: log.work.standing() == [])
         finally:
             agent.go_on.set()
             writer.signal()
@@ -98,10 +98,8 @@ def test_no_agent_is_asked_again_because_a_writer_was_killed(
 
     assert agent.count == 3
     assert (where(url, tmp_path, b"hello ") == []) == is_encrypted
-    log = open_log(url, read_only=True)
-    ended = [
-        one.event for one in log.all() if isinstance(one.event, facts.RunCompleted | facts.RunInterrupted)
-    ]
+    with log_at(url, read_only=True) as log:
+        ended = [
+            one.event for one in log.all() if isinstance(one.event, facts.RunCompleted | facts.RunInterrupted)
+        ]
     assert [type(one) for one in ended] == [facts.RunCompleted] * 3
-    assert log.work.standing() == []
-    log.close()

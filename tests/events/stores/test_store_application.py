@@ -97,11 +97,11 @@ def test_a_subscription_gives_what_was_and_what_comes_until_it_is_stopped(
                 waiting = threading.Thread(target=take_all, args=(subscription, got))
                 waiting.start()
                 position = log.append_now([to("s", last - 1, said(f"d{last}"))]).position
-                log.wait_for(position, timeout=10)
+                log.wait_for(position, timeout=20)
                 while not got:
                     assert waiting.is_alive()
                 subscription.stop()
-                waiting.join(10)
+                waiting.join(20)
                 assert (got, waiting.is_alive()) == ([position], False)
 
 
@@ -110,7 +110,7 @@ def test_a_subscription_ends_with_its_log(path: Path) -> None:
         subscription = log.application.recorder.subscribe(gt=3)
         waiting = threading.Thread(target=lambda: list(subscription))
         waiting.start()
-    waiting.join(10)
+    waiting.join(20)
 
     assert not waiting.is_alive()
 

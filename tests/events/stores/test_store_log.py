@@ -202,7 +202,7 @@ def test_a_stream_is_loaded_off_the_callers_thread(log: AnyLog) -> None:
 
     log.load("s", on_loaded)
 
-    assert done.wait(10)
+    assert done.wait(20)
     assert ids(loaded[0]) == ["id-a", "id-b"]
     assert loaded[1] is not threading.current_thread()
 
@@ -294,7 +294,7 @@ def test_listeners_hear_every_batch_in_order_until_they_stop(log: AnyLog) -> Non
     log.append_now([to("s", 0, A, B)])
     log.append_now([to("s", 0, A, B)])  # recorded before: nothing new to hear of
     log.append_now([to("t", 0, A), to("u", 0, B)])
-    assert told.wait(10)
+    assert told.wait(20)
     stop()
     log.append_now([to("s", 2, C)])
 
@@ -312,7 +312,7 @@ def test_who_is_to_hear_first_hears_of_a_commit_before_who_waits_for_it(log: Any
     log.on_committed(last)
     log.on_committed(lambda _: told.append("first"), first=True)
     log.append([to("s", 0, A)], lambda _: told.append("caller"))
-    assert heard.wait(10)
+    assert heard.wait(20)
 
     assert told == ["first", "caller", "last"]
 
@@ -327,7 +327,7 @@ def test_a_listener_hears_of_the_kinds_that_it_asked_for_alone(log: AnyLog) -> N
     gone = msgspec.structs.replace(B, event=SessionArchived(session_id="s1", reason="deleted"))
     log.append_now([to("s", 0, A, B)])
     log.append_now([to("t", 0, A, gone)])
-    assert told.wait(10)
+    assert told.wait(20)
 
     assert heard == [[4]]
 
@@ -363,7 +363,7 @@ def test_waiting_in_the_writers_own_thread_is_refused(log: AnyLog) -> None:
 
     log.append([to("s", 0, A)], on_outcome)
 
-    assert done.wait(10)
+    assert done.wait(20)
     assert len(refused) == 1
 
 
@@ -659,7 +659,7 @@ def test_an_append_that_nobody_waits_for_is_durable_though_nothing_follows_it(pl
     with place.open() as log:
         log.append([to("s", 0, said("a"))], lambda _: None, patient=True)
 
-        assert log.wait_for(1, timeout=10)
+        assert log.wait_for(1, timeout=20)
 
 
 def test_what_was_put_off_is_written_before_the_log_closes(place: Place) -> None:

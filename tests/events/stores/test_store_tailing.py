@@ -80,9 +80,9 @@ def test_a_view_follows_the_log_from_where_it_was(tmp_path: Path, path: str, *, 
         tail = Tail(log, ViewFile(Words(), log), patient=patient)
         tail.start()
         assert isinstance(tail._runner, BaseProjectionRunner)
-        tail.wait(2, timeout=10)
+        tail.wait(2, timeout=20)
         say(log, "three")
-        tail.wait(3, timeout=10)
+        tail.wait(3, timeout=20)
         assert words(tail.view) == ["one", "two", "three"]
         say(log, "four")
         tail.stop()

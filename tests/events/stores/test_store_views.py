@@ -84,7 +84,7 @@ def test_a_view_has_an_event_as_soon_as_its_append_is_acknowledged() -> None:
 
         log.append([to("s", 0, said("a", "four"))], on_outcome)
 
-        assert done.wait(10)
+        assert done.wait(20)
         assert seen == [("s", 1, 4)]
 
 

@@ -37,7 +37,7 @@ class TlsProxy:
             self._listening.shutdown(socket.SHUT_RDWR)
             self._listening.close()
             for each in (thread, *self._serving):
-                each.join(10)
+                each.join(20)
 
     def _accept(self) -> None:
         while True:

@@ -91,7 +91,7 @@ def test_agent_refuses_what_it_can_not_do(
 def test_agent_delivers_where_it_is_told_to(system: SessionSystem, channel: MemoryChannel) -> None:
     ran(system, "say it", "a", sessionKey=MAIN, deliver=True, channel="signal", to="+1")
 
-    for recorded in system.follow(0, timeout=10):
+    for recorded in system.follow(0, timeout=20):
         if recorded.topic == "delivery_done.1":
             break
     assert [(sent.to, sent.text) for sent in channel.delivered] == [("+1", "no context: say it")]
@@ -136,7 +136,7 @@ def test_messages_that_interrupt_each_other_are_never_stopped_by_their_own_secon
     told = threading.Barrier(2)
 
     def tell(number: int) -> str:
-        told.wait(10)
+        told.wait(20)
         call = {"message": "hi", "idempotencyKey": f"k{number}", "sessionKey": MAIN, "busy": "interrupt"}
         return str(system.gateway.call("agent", call)["runId"])
 
@@ -154,7 +154,7 @@ def test_one_key_told_twice_at_once_with_two_messages_is_a_conflict(system: Sess
     told = threading.Barrier(2)
 
     def tell(message: str) -> Any:
-        told.wait(10)
+        told.wait(20)
         return system.gateway.call("agent", {"message": message, "idempotencyKey": "k", "sessionKey": MAIN})
 
     with ThreadPoolExecutor(2) as pool:

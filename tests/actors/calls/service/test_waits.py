@@ -25,7 +25,7 @@ def end(log: AnyLog, run_id: str = RUN) -> None:
 
 
 def is_done(future: End) -> bool:
-    future.result(timeout=10)
+    future.result(timeout=20)
     return future.done()
 
 
@@ -73,7 +73,7 @@ def test_who_waits_is_handed_the_event_that_ended_the_run(log: AnyLog) -> None:
 
     end(log)
 
-    assert waited.result(timeout=10) == RunCompleted(run_id=RUN, attempt=1, text="yes")
+    assert waited.result(timeout=20) == RunCompleted(run_id=RUN, attempt=1, text="yes")
 
 
 @pytest.mark.clause("SEND-9", "LIVE-1")
@@ -88,7 +88,7 @@ def test_who_waits_for_a_first_reply_is_handed_the_end_of_its_run_that_came_in_a
     turn = TurnEnded(run_id=RUN, turn=0, speaker="agent:ops:main", status="ok")
     log.append_now((anywhere("exchange:e", draft(turn, "turn")),))
 
-    assert waited.result(timeout=10) == RunCompleted(run_id=RUN, attempt=1, text="yes")
+    assert waited.result(timeout=20) == RunCompleted(run_id=RUN, attempt=1, text="yes")
     assert not waits.forget("exchange:e", waited, RUN)
     assert waits._ended == {}
 

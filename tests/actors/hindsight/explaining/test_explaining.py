@@ -302,6 +302,7 @@ def test_a_text_that_reached_nobody_says_why(log_url: str) -> None:
         for name in ("refuses", "doubts", "nowhere"):
             system.inbound(channel=name, chat_id="1", sender="ada", text="hi", agent_id="ops", wait=20)
         wait_for(system, facts.DeliveryUnknown)
+        wait_for(system, facts.DeliveryFailed)
         wait_for(system, facts.DeliveryDecided, lambda event: event.route.channel == "nowhere")
 
         (failed,) = explained(system, facts.DeliveryFailed)

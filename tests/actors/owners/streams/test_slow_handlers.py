@@ -54,7 +54,7 @@ def test_a_handler_that_is_slow_is_told_once_an_hour_and_counted_each_time(
     what = "handler was slow, others had to wait: actor=works: Takes took"
     assert told == [("INFO", f"{what} 0.05 s"), ("WARNING", f"{what} 1.00 s"), ("INFO", f"{what} 0.06 s")]
     assert reports.counts["slow_handler"] == 6
-    heard = failures.get(timeout=10)
+    heard = failures.get(timeout=20)
     assert (heard.kind, heard.level, heard.actor, heard.error) == (
         "slow_handler",
         "warning",

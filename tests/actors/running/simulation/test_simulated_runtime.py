@@ -102,7 +102,7 @@ def test_who_waits_lets_the_others_go_on_and_no_handler_waits() -> None:
 
     asked = runtime.start(Waits, name="waits").ask("wait")
     with pytest.raises(RuntimeError, match="only what runs on a thread may"):
-        asked.get(timeout=10)
+        asked.get(timeout=20)
 
 
 def test_a_wait_ends_with_its_time_or_says_that_nothing_can_end_it() -> None:

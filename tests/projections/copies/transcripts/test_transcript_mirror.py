@@ -347,10 +347,10 @@ def test_a_mirror_goes_on_when_the_log_can_be_read_again(tmp_path: Path) -> None
     log.unreadable[2] = StoreUnavailable("the store is away")
     mirror = transcript_mirror(log, tmp_path)
     mirror.start()
-    mirror.wait(1, timeout=10)
+    mirror.wait(1, timeout=20)
     del log.unreadable[2]
     put(log, 3)
-    mirror.wait(3, timeout=10)
+    mirror.wait(3, timeout=20)
     mirror.stop()
 
     assert [line["id"] for line in lines(tmp_path)[1:]] == ["m1", "m2", "m3"]
@@ -369,7 +369,7 @@ def test_who_waits_for_a_mirror_does_not_touch_its_files(
 
     monkeypatch.setattr(mirror.view, "reached", looked)
     put(log, 1)
-    mirror.wait(1, timeout=10)
+    mirror.wait(1, timeout=20)
     monkeypatch.undo()
     mirror.stop()
 
@@ -382,15 +382,15 @@ def test_what_is_committed_is_written_from_memory_and_what_was_missed_from_the_l
     put(log, 1)
     mirror = transcript_mirror(log, tmp_path)
     mirror.start()
-    mirror.wait(1, timeout=10)
+    mirror.wait(1, timeout=20)
     reads = len(log.reads)
     put(log, 2)
-    mirror.wait(2, timeout=10)
+    mirror.wait(2, timeout=20)
     read_for_what_came = len(log.reads) - reads
     mirror.stop()
     put(log, 3)  # nobody told it
     mirror.start()
-    mirror.wait(3, timeout=10)
+    mirror.wait(3, timeout=20)
     put(log, 4)
     mirror.stop()
 
