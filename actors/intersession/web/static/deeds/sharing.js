@@ -52,7 +52,8 @@ const Files = view(({ of, at }, self) => {
     addressOf({
       ...of,
       what: what === 'export' ? form.value : what,
-      at: what === 'test' ? '' : at,
+      // Notes are pinned later than what they are about, so that no bundle up to its place would have them.
+      at: what === 'test' || what === 'bundle' ? '' : at,
       redact: what === 'bundle' ? redact.value : '',
     });
   return html`
