@@ -160,9 +160,6 @@ class Publisher:
                     lane.waiting.popleft()
         except Exception as error:  # noqa: BLE001 - whatever a target raises, it did not take it
             lane.failed(described(error))
-            self._reports.tell("checkpoint_unpublished", error=f"{lane.target.label}: {described(error)}")
-            pause = pause_ms(lane.failures)
-            self._timers.after(pause, ("publish", lane.target.id), lambda: self._go_on(lane))
         else:
             lane.failed(None)
         finally:
@@ -173,6 +170,10 @@ class Publisher:
                 self._gather(last)
         if lane.error is None:
             self._go_on(lane)  # what came while it was busy
+        else:  # told last: whoever hears of it finds the next try set
+            again = partial(self._go_on, lane)
+            self._timers.after(pause_ms(lane.failures), ("publish", lane.target.id), again)
+            self._reports.tell("checkpoint_unpublished", error=f"{lane.target.label}: {lane.error}")
 
     def _gather(self, checkpoint: Checkpoint) -> None:
         """Publish a note with its cosignatures, once they are a quorum: as the log has them, some from before a stop."""

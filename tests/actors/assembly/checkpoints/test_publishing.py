@@ -2,11 +2,13 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from intersession_actors.assembly.checkpoints.publishing import Publisher
 from intersession_actors.assembly.checkpoints.targets import Target
+from intersession_actors.running.failures.failure import FailureKind
 from intersession_actors.running.failures.reports import Reports
 from intersession_events.facts import CheckpointPublished
 from intersession_events.proofs.statement import Checkpoint
@@ -26,10 +28,22 @@ def checkpoint(position: int) -> Checkpoint:
     return Checkpoint(log_id="l", position=position, count=position, rolling="", events_root="")
 
 
+class HeardAtOnce(Reports):
+    """Reports of which the host hears at once; then time passes before anything else is done."""
+
+    def __init__(self, timers: ManualTimers) -> None:
+        super().__init__(clock=timers.clock)
+        self._timers = timers
+
+    def tell(self, kind: FailureKind, **fields: Any) -> None:
+        super().tell(kind, **fields)
+        self._timers.advance(300_000)
+
+
 def publisher(log: SqliteLog, put: Callable[[Checkpoint], None]) -> Publisher:
-    clock = ManualClock()
+    timers = ManualTimers(ManualClock())
     target = Target("file", "file:here", lambda checkpoint, _: put(checkpoint))
-    return Publisher(log, [target], clock=clock, timers=ManualTimers(clock), reports=Reports(clock=clock))
+    return Publisher(log, [target], clock=timers.clock, timers=timers, reports=HeardAtOnce(timers))
 
 
 def recorded(log: SqliteLog) -> list[int]:
@@ -75,3 +89,21 @@ def test_many_threads_add_and_each_checkpoint_is_put_once(log: SqliteLog) -> Non
     publishing.stop(WAIT)
 
     assert sorted(got) == [first + n for first in (0, 100, 200, 300) for n in range(50)]
+
+
+@pytest.mark.clause("CHECK-3")
+def test_whoever_hears_that_a_target_failed_finds_the_next_try_set(log: SqliteLog) -> None:
+    got: list[int] = []
+
+    def put(given: Checkpoint) -> None:
+        got.append(given.position)
+        if len(got) == 1:
+            raise OSError("it is full")
+
+    publishing = publisher(log, put)
+    publishing.add(checkpoint(1))
+    assert log.wait_for(1, timeout=WAIT)
+    publishing.stop(WAIT)
+
+    assert got == [1, 1]
+    assert (publishing.errors, recorded(log)) == ({}, [1])
