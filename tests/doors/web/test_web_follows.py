@@ -106,7 +106,7 @@ def test_words_that_are_erased_leave_every_page_that_shows_them(tmp_path: Path) 
             expect(tab.page.get_by_role("dialog")).to_have_count(0)
             tab.check()
         expect(tabs[0].page.get_by_label("Transcript of research")).to_contain_text("[erased]")
-        expect(tabs[0].page.locator(".saying")).to_contain_text("after turn 2")
+        expect(tabs[0].page.locator(".now")).to_contain_text("after turn 2")
         expect(tabs[6].page.locator("#main")).to_contain_text("matches")
         assert found_by_axe(tabs[0].page) == []
 
@@ -145,7 +145,7 @@ def test_what_is_open_of_a_fork_goes_on_with_it_and_loses_what_is_erased_in_it(t
         runs_of(tab.page, gateway.address)
         tab.wrong.clear()
         tab.page.goto(f"{gateway.address}/debug/run/{run}?fork={file.stem}")
-        now, said = tab.page.locator(".saying"), tab.page.get_by_label("Transcript of research")
+        now, said = tab.page.locator(".now"), tab.page.get_by_label("Transcript of research")
         expect(now).to_contain_text("follows the log")
         expect(said).to_contain_text("Yes: the ferry runs from 07:00")
 

@@ -342,9 +342,9 @@ class Checkpointer:
         self._failures += 1
         if not isinstance(error, StoreUnavailable):
             self._error = described(error)
-        self._reports.tell("checkpoint_failed", error=error)
         if self._error is None:
             self._set_timer(pause_ms(self._failures))
+        self._reports.tell("checkpoint_failed", error=error)  # last: whoever hears of it finds the next try set
 
 
 def _nothing() -> None:

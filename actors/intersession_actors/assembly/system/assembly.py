@@ -383,8 +383,8 @@ class Assembly:
         if isinstance(failed, StoreUnavailable):
             self._later(failed, stream, partial(self._resume_flow, stream))
         elif failed is not None:
-            self.reports.tell("flow_set_aside", stream=stream, error=failed)
             self.supervisor.set_aside(stream, described(failed))
+            self.reports.tell("flow_set_aside", stream=stream, error=failed)
 
     def _recover_flows(self, prefix: str) -> None:
         """Tell a restarted manager its open flows, once the store gives them; the views are read outside of any actor."""

@@ -232,7 +232,6 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
 
     def _put_aside(self, owner: Owner[S, C], error: Exception, told: CommandOutcome[C] | None) -> None:
         reason = f"{type(error).__name__}: {error}"
-        self.world.reports.tell("flow_set_aside", stream=owner.stream, error=error)
         self._flows.pop(owner.stream, None)
         self._failures.pop(owner.stream, None)
         refusal = refused_by(error, f"it is set aside until the next start: {reason}")
@@ -241,6 +240,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         self.given_up(owner.stream, refused)
         for command in (*((told.command,) if told is not None else ()), *owner.give_up()):
             self.refuse(command, refused)
+        self.world.reports.tell("flow_set_aside", stream=owner.stream, error=error)
 
     def _never_began(self, owner: Owner[S, C]) -> None:
         """Forget a flow; what waits to begin it (the same key, given twice at once) may do so, what else was told to it is dropped."""
