@@ -344,7 +344,8 @@ class Checkpointer:
             self._error = described(error)
         if self._error is None:
             self._set_timer(pause_ms(self._failures))
-        self._reports.tell("checkpoint_failed", error=error)  # last: whoever hears of it finds the next try set
+        # Last: whoever hears of it finds the next try set.
+        self._reports.tell("checkpoint_failed", error=error)
 
 
 def _nothing() -> None:
