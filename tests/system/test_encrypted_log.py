@@ -554,7 +554,8 @@ def test_a_backup_is_restored_beside_its_keys_and_without_what_was_forgotten_sin
     system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
     said(system, f"tell me of {CANARY}")
     settled(system)
-    assert ran("backup", tmp_path / "copy.db", "--store", booth.url).exit_code == 0
+    made = ran("backup", tmp_path / "copy.db", "--store", booth.url)
+    assert f"keep a copy of {located(booth.url).place}.keys" in made.out
     system.erase(MAIN)
     said(system, "we begin anew")
     system.close()

@@ -119,6 +119,7 @@ def _whole(file: Path, common: Common) -> Answer:
         with screen.progress("Copying") as copying, screen.progress("Verifying") as verifying:
             report = back_up(log, file, copying=copying, verifying=verifying)
         size = file.stat().st_size
+        keys = None if log.keys is None else log.keys.shown
         value: JsonObject = {
             "ok": True,
             "store": log.path,
@@ -132,6 +133,8 @@ def _whole(file: Path, common: Common) -> Answer:
     def show(on: Screen) -> None:
         events = f"{counted(report.events, 'event')} up to position {report.head.position}"
         on.line(safe("backed up: ", "bold green"), f"{events}, {size / _MIB:.1f} MiB, verified, in {file}")
+        if keys is not None:
+            on.line(safe(f"  the keys of its words are not in it: keep a copy of {keys} elsewhere"))
 
     return Answer(value, show)
 

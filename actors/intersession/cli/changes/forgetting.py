@@ -118,5 +118,5 @@ _NAMES = {
     "files": "files",
     "attachments": "directories of attachments",
     "forks": "forks",
-    "keys": "keys destroyed, so that backups forget",
+    "keys": "keys, without which backups forget it, too",
 }
