@@ -213,7 +213,9 @@ def test_without_its_master_key_a_log_is_not_written_and_read_without_its_words(
         assert report.ok
         assert report.encrypted > 0
         assert any("their keys are not at hand" in one for one in report.unproven)
-    assert f"{report.encrypted} payloads encrypted, and not seen" in ran("verify", "--store", booth.url).out
+    told = ran("verify", "--store", booth.url)
+    assert f"{report.encrypted} payloads encrypted, and not seen" in told.out
+    assert "note: what is encrypted can't be read: the file" in told.err
     read = words(booth.url)
     assert CANARY not in read
     assert "[encrypted]" in read
@@ -233,6 +235,9 @@ def test_a_log_whose_wrapped_keys_are_lost_is_not_written(booth: Booth, tmp_path
         with pytest.raises(BadKey, match="its keys are not at"):
             booth.start(AGENTS, {}, *configs)
     assert "[encrypted]" in words(booth.url)
+    assert "its keys are not at" in ran("encryption", "show", "--store", booth.url).err
+    found = ran("doctor", "--store", booth.url, "--json").json["findings"]
+    assert "keys_away" in [one["code"] for one in found]
 
 
 @pytest.mark.clause("CRYPT-6")

@@ -13,6 +13,7 @@ from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts.reasons import counted
 from intersession_events.stores.keys.keyring import Keyring
 from intersession_events.stores.keys.source import Source
+from intersession_events.stores.opened import check_clear
 
 encryption = App(name="encryption", help="How words are kept encrypted (extra `encrypt`).")
 
@@ -21,6 +22,8 @@ encryption = App(name="encryption", help="How words are kept encrypted (extra `e
 def show(*, common: Common = COMMON) -> Answer:
     """Show whether a log is kept encrypted: where its keys are, how many there are, and where its master key is."""
     with reading_log(common) as log:
+        if log.keys is None:
+            check_clear(log)
         value: JsonObject = {"encrypted": False} if log.keys is None else _standing(log.keys)
 
     def shown(screen: Screen) -> None:

@@ -36,12 +36,17 @@ from intersession_actors.running.failures.findings import (
     wrong,
 )
 from intersession_actors.running.failures.host_findings import host_findings
-from intersession_events.basics.errors import IntersessionError, LogTooNew, MissingExtra, StoreUnavailable
+from intersession_events.basics.errors import (
+    BadKey,
+    IntersessionError,
+    LogTooNew,
+    MissingExtra,
+    StoreUnavailable,
+)
 from intersession_events.facts.reasons import counted
 from intersession_events.log.log import Log
-from intersession_events.log.other_words import as_it_is
 from intersession_events.log.verifying.files import files_compared
-from intersession_events.stores.opened import Located, gateway_of, has_writer, located
+from intersession_events.stores.opened import Located, check_clear, gateway_of, has_writer, located
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.writer_lock import holder_of
@@ -136,13 +141,13 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
 
 def key_findings(log: Log) -> Iterator[Finding]:
     """Yield what keeps the words of an encrypted log from being read (CRYPT-2)."""
-    log = as_it_is(log)
-    keys = log.keys if isinstance(log, PortableLog) else None
-    if keys is not None and keys.trouble is not None:
+    try:
+        check_clear(log)
+    except BadKey as error:
         yield wrong(
             "keys_away",
-            f"the log is kept encrypted, and what is encrypted can't be read: {keys.trouble}",
-            "bring the master key back, or say where it is in encryption.keys; no host starts without it",
+            f"the log is kept encrypted, and what is encrypted can't be read: {error}",
+            "bring the keys and the master key back, or say where that is in encryption.keys; no host starts without them",
         )
 
 

@@ -53,6 +53,8 @@ def reading_log(
         open_log(url, read_only=True, inline=views, encryption=encryption, on_folding=on_folding) as log,
         searching_after(_OBJECTS),
     ):
+        if log.keys is not None and log.keys.trouble is not None:
+            Screen().note(f"note: what is encrypted can't be read: {log.keys.trouble}")
         yield log
 
 
