@@ -90,6 +90,8 @@ class Desk:
         self._next_look = 0.0
         self.workers: Sequence[Worker] = ()
         """The workers that live."""
+        self._said: list[tuple[object, ...]] | None = None
+        """What was told of them last. The first look is told in any case: one that lived at the start may have left before it."""
 
     # --- at a start
 
@@ -202,8 +204,8 @@ class Desk:
         self.hear()
         with self._looking:
             workers = self.queue.workers()
-            is_news = [_said_of(one) for one in workers] != [_said_of(one) for one in self.workers]
-            self.workers = workers
+            said = [_said_of(one) for one in workers]
+            is_news, self._said, self.workers = said != self._said, said, workers
             for told in self._on_workers if is_news else ():
                 told(workers)
 

@@ -1,6 +1,7 @@
 """Attempts that outlive their writer: their time, their approvals, and what is seen of them afterwards (WORK-4, WORK-6)."""
 
 import base64
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,10 +10,15 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem
 from intersession_actors.outside.agents.result import Answered
+from intersession_actors.outside.workers.desk import Desk
+from intersession_actors.running.runtime.clock import SystemClock
+from intersession_actors.running.runtime.threads import MachineThreads
 from intersession_events import facts
+from intersession_events.log.work_queue import Worker
 from support.fakes import ManualClock
 from support.running import WAIT, pass_time_until, wait_for
 from support.stub_worker import StubWorker
+from support.work_queue import queue, worker
 
 CONFIG: dict[str, Any] = {
     "agents": {"defaults": {"timeoutSeconds": 600}, "list": [{"id": "main", "worker": True}]},
@@ -135,6 +141,22 @@ def test_an_answer_can_not_name_a_file_that_was_not_stored_for_it(passing_url: s
         assert (
             "not stored" in system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 20_000})["error"]
         )
+
+
+@pytest.mark.clause("WORK-4")
+def test_a_worker_that_lived_at_the_start_may_leave_before_it_is_looked_for(passing_url: str) -> None:
+    """Before: nobody was told, as the first look found what was known before it: no worker."""
+    told = list[Sequence[Worker]]()
+    with queue(passing_url) as q:
+        q.workers.announce(worker("w1"))
+        desk = Desk(q.writer, threads=MachineThreads(), clock=SystemClock(), alive_s=15, begins=lambda: None)
+        desk.watch(told.append)
+        desk.begin(expects=True)
+        q.workers.leave("w1")
+        desk.look()
+        desk.stop()
+
+    assert [[*workers] for workers in told] == [[]]
 
 
 @pytest.mark.clause("WORK-4")
