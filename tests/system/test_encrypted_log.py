@@ -400,7 +400,8 @@ def test_a_door_with_the_keys_shows_the_words_until_they_are_forgotten(booth: Bo
     with writing(system), door(booth.url, config) as front:
         assert CANARY in words(booth.url)
         assert front.system.debug.search(CANARY)["hits"]
-        system.erase(MAIN)
+        answer = system.erase(MAIN)
+        assert not any("backups" in one for one in answer["notReached"])  # nor what a server has archived
         front.system.log.wait_for(system.log.head(), timeout=WAIT)
         assert front.system.debug.search(CANARY)["hits"] == []
         history = str(front.system.gateway.call("chat.history", {"sessionKey": MAIN}))

@@ -43,7 +43,7 @@ def beyond_reach(service: Service, told_to: Collection[str], in_copies: Sequence
     if told_to:
         yield f"what was given to others: {', '.join(sorted(told_to))}"
     yield "log lines of the host"
-    if log.is_remote:
+    if log.is_remote and (in_copies or not log.is_encrypted):
         yield "the database's write-ahead log, what was archived of it, replicas that are behind, and backups"
 
 
