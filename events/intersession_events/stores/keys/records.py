@@ -3,7 +3,7 @@
 The first line says how the log is kept, each other one is a key:
 
     {"check": …, "format": "intersession keys 1", "master": {"file": …}, "sessions": "all" | […], "vouched": …}
-    {"id": 32 hexadecimal digits, "key": 80 characters, "owner": a stream, or a file}
+    {"id": 32 hexadecimal digits, "key": 80 characters, "owner": a stream, a file, or "unfinished answers"}
 
 `key` is the base64 of a nonce and of the key, encrypted with the master key. Of a key that was destroyed, `destroyed:` and the time
 in ms stand in its place, written over it.
