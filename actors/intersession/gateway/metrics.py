@@ -58,6 +58,11 @@ GAUGES: Final = {
     "intersession_checkpoint_age_seconds": ("How old the last checkpoint is; 0 without one.", ()),
     "intersession_checkpoint_new_events": ("Events since the last checkpoint.", ()),
     "intersession_checkpoints_unpublished": ("Checkpoints that a place does not have yet.", ("to",)),
+    "intersession_copy_age_seconds": (
+        "How long ago a copy of the log was last taken; none, if none is known.",
+        (),
+    ),
+    "intersession_copy_behind_events": ("Events since the last copy of the log; none, if none is known.", ()),
     "intersession_waiting_calls": (
         "Calls that no worker has taken, and runs of agents that nobody has: what workers are missing for.",
         ("agent",),
@@ -154,9 +159,11 @@ class Metrics(Collector):
         }
 
     def _recorded(self, status: JsonObject) -> dict[str, _Values]:
-        runs, deliveries = self._system.service.runs, status["deliveries"]
+        runs, deliveries, copy = self._system.service.runs, status["deliveries"], status["copy"]
         return {
             "intersession_log_position": {"": status["position"]},
+            "intersession_copy_age_seconds": {} if copy is None else {"": copy["ageMs"] / _MS},
+            "intersession_copy_behind_events": {} if copy is None else {"": copy["behind"]},
             "intersession_open_runs": {"queued": 0, "running": 0} | runs.open_by_status(),
             "intersession_parked_runs": {"": sum(status["parkedRuns"].values())},
             "intersession_open_deliveries": {

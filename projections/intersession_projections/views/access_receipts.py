@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 import msgspec
@@ -14,6 +14,8 @@ from intersession_projections.basics.spans import Span, stream_backwards
 
 OPERATOR: Final = "operator"
 _STREAMS: Final = "access:"
+_CREDENTIAL: Final = "credential:"
+_LOOKED_AT: Final = 1_000
 _FIRST: Final = 64
 """The number of receipts of each requester that are read first, for all in one query."""
 
@@ -71,6 +73,48 @@ def receipts(log: Log, wanted: Wanted) -> Iterator[Receipt]:
         *(_of_stream(log, stream, end, wanted, last) for stream, end in zip(streams, ends, strict=True)),
         key=lambda receipt: -receipt.position,
     )
+
+
+COPIED: Final = "copies.rows"
+"""The method by which copies are taken; its receipt has the position that the copy had come to."""
+
+
+class CopyTaken(msgspec.Struct, frozen=True, kw_only=True):
+    """A copy of the log that was taken, as its receipt says: by whom, when, up to which position of the log (COPY-5)."""
+
+    receipt: int
+    time_ms: int
+    who: str
+    position: int
+
+
+def copy_in(recorded: Recorded) -> CopyTaken | None:
+    """Return the copy that an event is the receipt of; None if it is none of a copy."""
+    event = recorded.event
+    if not isinstance(event, AccessRecorded) or event.tool != COPIED:
+        return None
+    try:
+        position = msgspec.json.decode(event.filters, type=_Copying).after
+    except msgspec.MsgspecError:
+        position = 0
+    return CopyTaken(
+        receipt=recorded.position,
+        time_ms=recorded.time,
+        who=recorded.stream.removeprefix(_STREAMS),
+        position=position,
+    )
+
+
+class _Copying(msgspec.Struct, frozen=True):
+    after: int = 0
+
+
+def last_copy(log: Log) -> CopyTaken | None:
+    """Return the last copy that was taken, as far as the newest 1,000 receipts of the operator and of each credential tell."""
+    streams = (f"{_STREAMS}{OPERATOR}", *log.streams(f"{_STREAMS}{_CREDENTIAL}"))
+    found = (map(copy_in, islice(stream_backwards(log, name, None), _LOOKED_AT)) for name in streams)
+    newest = (next(filter(None, copies), None) for copies in found)
+    return max(filter(None, newest), key=lambda copy: copy.receipt, default=None)
 
 
 def _of_stream(

@@ -10,12 +10,20 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.host.beside import TOKEN_VARIABLE
+from intersession.cli.host.beside import TOKEN_VARIABLE, host_beside
 from intersession.cli.host.reading import reading_log
-from intersession.cli.shell.answer import COMMON, NOT_VERIFIED, Answer, Common, UsageError, read_given
+from intersession.cli.shell.answer import (
+    COMMON,
+    NOT_VERIFIED,
+    Answer,
+    Common,
+    Reading,
+    UsageError,
+    read_given,
+)
 from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.running.host.extras import imported
-from intersession_events.basics.errors import LogRewritten, StoreUnavailable
+from intersession_events.basics.errors import IntersessionError, LogRewritten, MissingExtra, StoreUnavailable
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.following.source import CopySource, LogSource
 from intersession_events.copies.following.taking import Continued, LogCopy
@@ -26,6 +34,7 @@ from intersession_events.proofs.published import Published, published_in
 from intersession_events.proofs.signatures import Trusted, trusted_keys
 from intersession_events.stores.backup import back_up
 from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_projections.views.access_receipts import COPIED
 
 _MIB: Final = 1024 * 1024
 _EVERY_S: Final = 5
@@ -96,6 +105,8 @@ def backup(
                 done = copy.take(taken_from, progress)
             except LogRewritten as error:
                 return _refused(error, file)
+        if source is None:
+            _noted(common, done.position)
         if follow:
             return _followed(copy, taken_from, done, every, published)
     if verify:
@@ -111,6 +122,17 @@ def backup(
         "bytes": file.stat().st_size,
     }
     return Answer(value, lambda on: _show(on, done, file, whole=verify))
+
+
+def _noted(common: Common, position: int) -> None:
+    """Have the log's host, if one is there, leave a receipt of a copy: by it is known how old the last one is (COPY-5)."""
+    try:
+        beside = host_beside(Reading(store=common.store))
+        if beside is not None:
+            with beside:
+                beside.call(COPIED, {"after": position, "limit": 1})
+    except (ConnectionError, IntersessionError, MissingExtra) as error:
+        Screen().note(safe(f"note: the log's host keeps no receipt of this copy: {error}", "yellow"))
 
 
 def _whole(file: Path, common: Common) -> Answer:
@@ -129,6 +151,7 @@ def _whole(file: Path, common: Common) -> Answer:
             "events": report.events,
             "bytes": size,
         }
+    _noted(common, report.head.position)
 
     def show(on: Screen) -> None:
         events = f"{counted(report.events, 'event')} up to position {report.head.position}"

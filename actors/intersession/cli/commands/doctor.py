@@ -17,6 +17,7 @@ from intersession.cli.host.reading import reader_of, store_url
 from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, Reading
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import moment
+from intersession_actors.assembly.checkpoints.copied import copy_value
 from intersession_actors.assembly.checkpoints.publishing import unpublished
 from intersession_actors.assembly.checkpoints.targets import publishing_targets
 from intersession_actors.assembly.system.settings import prepared
@@ -28,6 +29,7 @@ from intersession_actors.rules.errors import ConfigError, ToolRefused
 from intersession_actors.running.failures.findings import (
     Finding,
     clock_findings,
+    copy_findings,
     full_findings,
     note,
     process_findings,
@@ -50,6 +52,7 @@ from intersession_events.stores.opened import Located, check_clear, gateway_of, 
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.writer_lock import holder_of
+from intersession_projections.views.access_receipts import last_copy
 from intersession_projections.views.flows.rows import DeliverySummary
 from intersession_projections.views.held_calls import HeldCalls
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
@@ -122,6 +125,8 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
             yield from key_findings(reader.log)
             yield from file_findings(reader.log)
             yield from clock_findings(reader.log, reader.clock.now_ms())
+            if (copy := last_copy(reader.log)) is not None:
+                yield from copy_findings(copy_value(copy, reader.log, reader.clock.now_ms()))
             yield from work_findings(reader, at_work=has_writer(reader.log))
             yield from host_findings(hosts_of(reader.log, reader.runs.open_runs(), most=_NEWEST))
             yield from checkpoint_findings(reader.log, config)

@@ -36,7 +36,12 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.rules.policy.windows import model_names, reckon
 from intersession_actors.running.failures.failure import described
-from intersession_actors.running.failures.findings import clock_findings, full_findings, process_findings
+from intersession_actors.running.failures.findings import (
+    clock_findings,
+    copy_findings,
+    full_findings,
+    process_findings,
+)
 from intersession_actors.running.failures.host_findings import host_findings
 from intersession_events.basics.errors import ImportFailed, LogError
 from intersession_events.basics.ids import delivery_stream
@@ -239,7 +244,8 @@ class GatewayAbout:
             full = full_findings((key, filled.get(key)) for key in recent)
             clock = clock_findings(service.log, service.clock.now_ms())
             hosts = host_findings(described["hosts"]) if "hosts" in described else ()
-            answer["findings"] += msgspec.to_builtins([*clock, *full, *hosts])
+            copies = copy_findings(described.get("copy"))
+            answer["findings"] += msgspec.to_builtins([*clock, *full, *hosts, *copies])
         return answer | described
 
     def _recent(self, call: Call, agent_id: str | None) -> list[Result]:

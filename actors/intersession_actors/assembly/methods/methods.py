@@ -72,7 +72,7 @@ class Registered(msgspec.Struct, frozen=True):
     What shows sessions leaves a receipt (VIS-4). What the others did is in the log as it is. What is `about` the system is
     answered though all that doors share is busy. What is `read` is answered from the log and the settings, by any host that
     follows the log. Of the others, `again` says that a second call counts no more than the first: its key says that it is the
-    same, or it changes nothing then (DOOR-2).
+    same, or it changes nothing then (DOOR-2). Of what is called again and again one receipt an hour is left: `hourly`.
     """
 
     scope: OperatorScope
@@ -81,6 +81,7 @@ class Registered(msgspec.Struct, frozen=True):
     about: bool = False
     read: bool = False
     again: bool = False
+    hourly: bool = False
 
 
 def _debugging(verb: str) -> Callable[[Parts], Method]:
@@ -108,7 +109,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "copies.file": Registered("copy", lambda parts: parts.copies.file, read=True),
     "copies.files": Registered("copy", lambda parts: parts.copies.files, read=True),
     "copies.known": Registered("copy", lambda parts: parts.copies.known, read=True),
-    "copies.rows": Registered("copy", lambda parts: parts.copies.rows, read=True),
+    "copies.rows": Registered("copy", lambda parts: parts.copies.rows, shows=True, read=True, hourly=True),
     "cron.list": Registered("operator.read", lambda parts: parts.schedules.list, shows=True, read=True),
     "cron.run": Registered("operator.admin", lambda parts: parts.schedules.run),
     "cron.runs": Registered("operator.read", lambda parts: parts.schedules.runs, shows=True, read=True),
@@ -305,7 +306,9 @@ class GatewayMethods:
         if writer is not None and not METHODS[method].read:
             return handed_on(self._service.log, writer, caller, method, params)
         call = Call(caller, self._service.reader.requester(None))
-        with self._receipt(method, params, call, shows=METHODS[method].shows):
+        registered = METHODS[method]
+        view = method if registered.hourly else None
+        with self._receipt(method, params, call, shows=registered.shows, view=view):
             check_called(method, params, is_operator=caller.is_operator)
             return found(call, params)
 

@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from intersession_actors.assembly.checkpoints.checkpointer import Checkpointer
+from intersession_actors.assembly.checkpoints.copied import Copied
 from intersession_actors.assembly.checkpoints.publishing import Publisher
 from intersession_actors.assembly.checkpoints.targets import Target
 from intersession_actors.assembly.forgetting.eraser import Eraser
@@ -320,6 +321,11 @@ class Assembly:
                 self.timers.after(milliseconds(views.after_seconds), ("views",), self._views.begin)
             if self._mirror is not None:
                 self._mirror.start()
+
+    @cached_property
+    def copied(self) -> Copied:
+        """When a copy of the log was last taken: looked for from the first time on that somebody asks."""
+        return Copied(self._log, now_ms=self._clock.now_ms)
 
     def expect_workers(self) -> None:
         """Look for workers, if the configuration expects some."""

@@ -34,6 +34,7 @@ def status_of(parts: Assembly, settings: Settings) -> JsonObject:
         recorded = {
             "position": log.head(),
             "setAside": [msgspec.to_builtins(item) for item in log.set_aside()],
+            "copy": parts.copied.status,
             "schedules": _schedules(parts),
             **_open_work(
                 parts.service.reader,

@@ -182,6 +182,20 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
+_COPY_OLD_MS: Final = 8 * 24 * 3_600_000
+
+
+def copy_findings(copy: JsonMapping | None) -> Iterator[Finding]:
+    """Yield whether much has happened since the last copy of the log (COPY-5). A log of which no copy is known is none of that."""
+    if copy is not None and copy["staleMs"] > _COPY_OLD_MS:
+        yield warning(
+            "copy_old",
+            f"the last copy of the log that is known was taken {length(copy['ageMs'])} ago by {copy['by']}, up to position "
+            f"{copy['position']}: {counted(copy['behind'], 'event')} behind that are in none",
+            "take one (`intersession backup FILE`), and see why whatever took the others takes none any more",
+        )
+
+
 _FILLING: Final = 80
 _FULL: Final = 100
 _NAMED: Final = 5
