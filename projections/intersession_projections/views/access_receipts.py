@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.facts import AccessEvent, AccessRecorded, SendRefused
+from intersession_events.facts import AccessEvent, AccessRecorded, SendRefused, ready
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Reads, Recorded, StreamEnd
 from intersession_projections.basics.spans import Span, stream_backwards
@@ -89,7 +89,7 @@ class CopyTaken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def copy_in(recorded: Recorded) -> CopyTaken | None:
-    """Return the copy that an event is the receipt of; None if it is none of a copy."""
+    """Return the copy that an event is the receipt of; None for any other event."""
     event = recorded.event
     if not isinstance(event, AccessRecorded) or event.tool != COPIED:
         return None
@@ -105,6 +105,7 @@ def copy_in(recorded: Recorded) -> CopyTaken | None:
     )
 
 
+@ready
 class _Copying(msgspec.Struct, frozen=True):
     after: int = 0
 

@@ -1,6 +1,5 @@
 """Tells when a copy of the log was last taken, by its receipt (COPY-5)."""
 
-import threading
 from collections.abc import Callable, Sequence
 
 from intersession_events.basics.plain_json import JsonObject
@@ -19,8 +18,8 @@ class Copied:
     def __init__(self, log: Log, *, now_ms: Callable[[], int]) -> None:
         self._log = log
         self._now_ms = now_ms
-        self._lock = threading.Lock()
-        self._last: CopyTaken | None = None
+        self._heard_of: CopyTaken | None = None
+        self._found: CopyTaken | None = None
         self._has_looked = False
         log.on_committed(self._heard, AccessRecorded)
 
@@ -32,19 +31,15 @@ class Copied:
             LogError: the log can't be read.
         """
         if not self._has_looked:
-            self._take(last_copy(self._log))
+            self._found = last_copy(self._log)
             self._has_looked = True
-        last = self._last
+        # What was heard of came after the first question, so it is later than what was found.
+        last = self._heard_of or self._found
         return None if last is None else copy_value(last, self._log, self._now_ms())
 
     def _heard(self, batch: Sequence[Recorded]) -> None:
         for recorded in batch:
-            self._take(copy_in(recorded))
-
-    def _take(self, copy: CopyTaken | None) -> None:
-        with self._lock:
-            if copy is not None and (self._last is None or copy.receipt > self._last.receipt):
-                self._last = copy
+            self._heard_of = copy_in(recorded) or self._heard_of
 
 
 def copy_value(copy: CopyTaken, log: Log, now_ms: int) -> JsonObject:

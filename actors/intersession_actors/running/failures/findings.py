@@ -186,7 +186,7 @@ _COPY_OLD_MS: Final = 8 * 24 * 3_600_000
 
 
 def copy_findings(copy: JsonMapping | None) -> Iterator[Finding]:
-    """Yield whether much has happened since the last copy of the log (COPY-5). A log of which no copy is known is none of that."""
+    """Yield whether the log has gone on for long since its last copy (COPY-5), if one is known."""
     if copy is not None and copy["staleMs"] > _COPY_OLD_MS:
         yield warning(
             "copy_old",
