@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from intersession import File, MemoryChannel, SessionSystem, Turn
+from intersession_actors.assembly.forgetting.in_log import InLog, Order
 from intersession_actors.rules.config.config import load_config
 from intersession_actors.rules.errors import ConfigError, ToolRefused
 from intersession_events.facts import ERASED, Erased, RunCompleted, encode
@@ -18,6 +19,7 @@ from intersession_events.log.verifying.files import files_compared
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
+from intersession_projections.copies.aged_words import Aged, Due
 from support.fakes import ManualClock
 from support.openclaw.samples import header, message, write_state
 from support.openclaw.samples import said as spoken
@@ -255,6 +257,7 @@ import sys
 from intersession import SessionSystem, echo
 from intersession_actors.assembly.forgetting import in_log, retention
 from intersession_events.basics.crash_points import arm, kill_at
+from intersession_projections.copies.aged_words import Aged, Due
 from support.fakes import ManualClock
 
 retention.Order = lambda by, reason, rule, at_once=0: in_log.Order(by, reason, rule, at_once=2)
@@ -289,6 +292,34 @@ def test_a_pass_that_was_cut_off_is_gone_on_with_by_the_next(booth: Booth) -> No
     log = again.log
     assert isinstance(log, PortableLog)
     assert verify_log(log).ok
+
+
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-5")
+def test_what_a_pass_has_left_beside_the_log_goes_with_the_first_one_of_the_next_host(
+    booth: Booth, beside_log: Path
+) -> None:
+    """Before: a pass that was killed behind its last append left transcripts as they were, and the next found nothing to erase."""
+    clock = ManualClock()
+    system = booth.start(
+        {"main": main}, {"telegram": MemoryChannel()}, {"transcripts": {"mirror": True}}, clock=clock
+    )
+    said(system, "long ago")
+    system.close()
+    with open_log(booth.url) as log:
+        in_log = InLog(log, new_id=lambda: str(log.head()), now_ms=clock.now_ms)
+        aged = Aged(log, lambda _key, _kind: Due("messages 1d", clock.now_ms()), set(), clock.now_ms())
+        found = [words for _, words in aged.words(log.head())]
+        in_log.erase(found, set(), Order("retention", "", "messages 1d"), lambda _: None)
+
+    def left() -> list[str]:
+        return [one.name for one in beside_log.glob("*.transcripts/*") if b"long ago" in one.read_bytes()]
+
+    before = left()
+    clock.advance(2 * DAY_MS)
+    answer = started(booth, clock, messages="1d").gateway.perform("retention.apply", {})
+
+    assert (len(before), answer["erased"], left()) == (1, 0, [])
 
 
 @pytest.mark.sqlite("it opens no log")

@@ -4,18 +4,19 @@ import signal
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from intersession import SessionSystem, echo
+from intersession import File, SessionSystem, echo
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import open_log
 from support.doors.command_line import DemoLog, ran, ran_as_process
 from support.running import WAIT
 
 
-def speak(system: SessionSystem, text: str) -> None:
-    system.inbound(channel="telegram", chat_id="1", sender="ada", text=text, wait=WAIT)
+def speak(system: SessionSystem, text: str, **more: Any) -> None:
+    system.inbound(channel="telegram", chat_id="1", sender="ada", text=text, wait=WAIT, **more)
 
 
 def test_a_log_is_backed_up_while_its_host_goes_on_and_the_copy_goes_on_from_there(tmp_path: Path) -> None:
@@ -178,6 +179,29 @@ def test_a_log_that_is_moved_aside_never_lies_there_without_its_last_events(
     assert moved == ["s.db"]
     assert (done.exit_code, done.json["aside"]) == (0, str(tmp_path / "s.db.aside"))
     assert head(tmp_path / "s.db.aside") == head(store)
+
+
+@pytest.mark.clause("COPY-4", "FILE-7")
+def test_a_restore_that_was_killed_with_its_files_in_place_is_made_once_more(tmp_path: Path) -> None:
+    """Before: the files that it had put there were in the way of each further one."""
+    store, copy = tmp_path / "s.db", tmp_path / "copy.db"
+    with SessionSystem(store, agents={"main": echo("heard: ")}) as system:
+        speak(system, "one", files=[File(data=b"a file", name="a.txt")])
+    assert ran("backup", copy, "--store", store).exit_code == 0
+    assert ran("restore", copy, "--store", store, "--aside").exit_code == 0
+    for suffix in ("", "-wal", "-shm"):  # what is there after a kill between the two
+        Path(f"{store}{suffix}").unlink(missing_ok=True)
+
+    done = ran("restore", copy, "--store", store, "--aside", "--json")
+
+    assert done.exit_code == 0
+    assert (
+        ran("verify", "--store", store).exit_code == ran("verify", "--store", f"{store}.aside").exit_code == 0
+    )
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{store}.aside{suffix}").unlink(missing_ok=True)
+    refused = ran("restore", copy, "--store", store, "--aside", "--json")
+    assert f"{store}.aside.files is there already" in refused.json["error"]
 
 
 @pytest.mark.clause("COPY-4")

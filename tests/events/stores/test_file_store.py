@@ -41,6 +41,20 @@ def test_a_content_is_kept_dropped_or_settled(log_url: str) -> None:
         assert files.state(SHA) == "missing"
 
 
+@pytest.mark.sqlite("files in a folder")
+@pytest.mark.clause("FILE-1", "FILE-7")
+def test_what_a_kill_has_left_of_a_content_goes_with_it(tmp_path: Path) -> None:
+    """Before: it stayed for ever under a name that nothing looked for."""
+    with open_log(str(tmp_path / "log.db")) as log:
+        log.files.write(HELLO, since=7)
+    folder = tmp_path / "log.db.files"
+    (folder / SHA).rename(folder / f"{SHA}.part")
+
+    with open_log(str(tmp_path / "log.db")) as log:
+        assert log.files.settle(lambda _, __: ()) == 1
+        assert [*folder.iterdir()] == []
+
+
 @pytest.mark.clause("FILE-1")
 def test_a_content_in_doubt_is_looked_up_at_the_next_start(log_url: str) -> None:
     with open_log(log_url) as log:

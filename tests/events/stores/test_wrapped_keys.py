@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -103,6 +104,19 @@ def test_an_event_without_words_is_stored_as_ever(keys: Keyring) -> None:
     state, sealed = stored(keys, RunFailed(run_id=LOG, attempt=1, code="timeout", error=""))
     assert sealed == state
     assert keys.all() == ()
+
+
+@pytest.mark.clause("CRYPT-3", "CRYPT-4")
+def test_no_key_is_left_by_a_change_that_was_killed_once_it_is_destroyed(
+    tmp_path: Path, file: KeyFile, keys: Keyring
+) -> None:
+    name, _ = keys.key_of(STREAM)
+    part = tmp_path / "log.db.keys.part"
+    shutil.copy(file.shown, part)  # as whoever rotated them has left it
+
+    keys.destroy([name], 9)
+
+    assert not part.exists()
 
 
 @pytest.mark.clause("CRYPT-2")

@@ -1,6 +1,7 @@
 """`intersession restore`: a copy of a log in the place of it, with what that loses and does again."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from intersession_events.facts import Erased
 from intersession_events.facts.reasons import counted
 from intersession_events.proofs.signatures import trusted_keys
 from intersession_events.stores.backup import back_up
+from intersession_events.stores.files.folder import folder_of
 from intersession_events.stores.keys.opening import check_keys
 from intersession_events.stores.keys.records import KeyFile, file_of
 from intersession_events.stores.opened import Located, located, open_log, writer_of
@@ -138,10 +140,14 @@ def _moved_aside(where: Located) -> Path | None:
     if os.path.lexists(log):
         if writer_of(where) is not None:
             raise BackupFailed(f"a process writes to {log}: stop it first")
-        if os.path.lexists(target):
-            raise BackupFailed(f"{target} is there already, from an earlier restore: move it away")
+        for suffix in ("", *_BESIDE):
+            if os.path.lexists(there := target.with_name(f"{target.name}{suffix}")):
+                raise BackupFailed(f"{there} is there already, from an earlier restore: move it away")
     elif not os.path.lexists(target):
         return None
+    elif folder_of(str(target)).exists():
+        # The copy's files, which an attempt has put here before its log, and was killed.
+        shutil.rmtree(folder_of(str(log)), ignore_errors=True)
     # The log first: one that is still there without its -wal would be opened without its last events. After a kill the
     # next attempt moves what is left.
     _rename(log, target, ("", *_BESIDE))

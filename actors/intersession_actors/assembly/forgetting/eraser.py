@@ -19,6 +19,7 @@ from intersession_events.basics.errors import LogError
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.forks.files import forks_beside
 from intersession_events.facts import AttachmentsReady, SpawnAccepted
+from intersession_events.log.erasing import ERASURES
 from intersession_events.log.log import HostLog
 from intersession_events.stores.opened import open_log
 from intersession_projections.copies.found_words import Words
@@ -28,7 +29,6 @@ from intersession_projections.views.inline_views import inline_views
 
 _SESSION: Final = "session:"
 _SPAWN: Final = "spawn:"
-_ERASED: Final = "erased:"
 _MIRROR_S: Final = 10.0
 
 if TYPE_CHECKING:  # few hosts mirror transcripts
@@ -109,7 +109,6 @@ class Eraser:
             if over := [one.call for one in service.log.work.standing() if one.is_over]:
                 service.log.work.drop(over)
             position = self._log.erase(found, files, order._replace(not_reached=not_reached), self._erased)
-            self._write_mirror(position or 0)
             if find is not None:
                 not_reached = (*not_reached, *self.let_go())
         return {
@@ -134,6 +133,7 @@ class Eraser:
 
         It is looked at once everything is erased, so no event says it.
         """
+        self._write_mirror(self._service.log.head())
         return [*self._service.reader.full_text.forget(), *self._service.log.let_go()]
 
     def erase_files(self, contents: Mapping[str, Sequence[str]], order: Order) -> tuple[int, int | None]:
@@ -178,7 +178,7 @@ class Eraser:
                 return 0, []  # it lies there too, and was not made of this log
             found, named = plan(seen)
             number = sum(len(words) for _, words in found)
-            if dry_run or not (found or seen.streams(_ERASED)):
+            if dry_run or not (found or seen.streams(ERASURES)):
                 return number, named
         with open_log(str(file), inline=inline_views()) as log:
             in_fork = InLog(log, new_id=self._service.new_id, now_ms=self._service.clock.now_ms)

@@ -20,6 +20,7 @@ from intersession_actors.running.host.threads import Job, Workers
 from intersession_actors.running.runtime.timers import Timers
 from intersession_events.basics.errors import LogError
 from intersession_events.basics.plain_json import JsonObject
+from intersession_events.log.erasing import ERASURES
 from intersession_events.log.log import HostLog
 from intersession_projections.copies.aged_words import Aged, Due
 from intersession_projections.copies.found_words import Words
@@ -49,6 +50,7 @@ class Retention:
         self._timers = timers
         self._workers = Workers(1, keep=0, name="retention", threads=service.blocking)
         self._stopped = False
+        self._is_first = True
         self._last: JsonObject | None = None
         self._error: str | None = None
         self._next_ms: int | None = None
@@ -111,9 +113,10 @@ class Retention:
         self._set_timer(pause_ms)
 
     def _pass(self, *, by: str, dry_run: bool) -> Result:
-        passed = _Pass(self._service, self.eraser, by=by, dry_run=dry_run)
+        passed = _Pass(self._service, self.eraser, by=by, dry_run=dry_run, is_first=self._is_first)
         result = passed.made(lambda: self._stopped)
         if not dry_run:
+            self._is_first = False
             self._error = None
             self._last = {
                 "atMs": self._service.clock.now_ms(),
@@ -127,11 +130,13 @@ class Retention:
 class _Pass:
     """One pass over the log."""
 
-    def __init__(self, service: Service, eraser: Eraser, *, by: str, dry_run: bool) -> None:
+    def __init__(self, service: Service, eraser: Eraser, *, by: str, dry_run: bool, is_first: bool) -> None:
         self._service = service
         self._eraser = eraser
         self._by = by
         self._dry_run = dry_run
+        # A pass may have been killed behind its last append: of that nothing is left to be found.
+        self._ends_what_was_cut_off = is_first and not dry_run and bool(service.log.streams(ERASURES))
         self._now_ms = service.clock.now_ms()
         under_way = Erasable(service.log).under_way()
         latest_ms = self._now_ms - service.config.retention.shortest_ms
@@ -167,7 +172,7 @@ class _Pass:
                 if not self._dry_run:
                     position = self._eraser.erase_files(contents, Order(self._by, "", rule))
                     self._last = {"position": position[0], "checkpoint": position[1]}
-        if self._last["position"] is not None:
+        if self._ends_what_was_cut_off or self._last["position"] is not None:
             self._not_reached |= dict.fromkeys(self._eraser.let_go())
         sessions = sum(stream.startswith("session:") for stream in self._streams)
         return {

@@ -82,8 +82,8 @@ def remove_fork(file: Path) -> None:
     if writer is not None:
         raise StoreLocked(str(file), str(writer))
     try:
-        file.unlink()
-        for left in file.parent.glob(f"{file.name}[.-]*"):
+        # The fork's file last: what lies beside it is found by it, and whoever was killed deletes it once more.
+        for left in (*file.parent.glob(f"{file.name}[.-]*"), file):
             if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)
             else:

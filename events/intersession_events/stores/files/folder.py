@@ -82,6 +82,8 @@ class Folder:
             StoreUnavailable: it can't be deleted.
         """
         with on_disk(self._folder):
+            # What a kill has left of it while it was written, first: nothing else would name that any more.
+            (self._folder / f"{name}{_PART}").unlink(missing_ok=True)
             (self._folder / name).unlink(missing_ok=True)
 
     def names(self) -> Iterable[str]:

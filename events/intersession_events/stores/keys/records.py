@@ -94,6 +94,7 @@ class KeyFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._part = path.with_name(f"{path.name}.part")
         self.shown = str(path)
 
     def stamp(self) -> Stamp | None:
@@ -144,7 +145,7 @@ class KeyFile:
         Raises:
             StoreUnavailable: it can't be written.
         """
-        part = self._path.with_name(f"{self._path.name}.part")
+        part = self._part
         with on_disk(self._path):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with private_file(part, new=False) as file:
@@ -167,6 +168,8 @@ class KeyFile:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX)
                     if os.fstat(file).st_ino == self._path.stat().st_ino:  # else it was replaced meanwhile
+                        # Left by a kill: it would keep keys that are destroyed from now on.
+                        self._part.unlink(missing_ok=True)
                         yield HeldFile(file)
                         return
                 finally:

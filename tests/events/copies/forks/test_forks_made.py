@@ -10,7 +10,7 @@ from msgspec import structs
 
 from intersession_events.basics.errors import CorruptEvent, ForkFailed
 from intersession_events.basics.ids import derive
-from intersession_events.copies.forks.files import directory_of, forks_beside, forks_called
+from intersession_events.copies.forks.files import directory_of, forks_beside, forks_called, remove_fork
 from intersession_events.facts import ConfigLoaded, Erased, ForkEdit, MessageRecorded, decode, encode, unsaid
 from intersession_events.log.erasing import erased_stream, left_of
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
@@ -315,3 +315,29 @@ def test_heads_at_every_place_between_checkpoints_are_proven(tmp_path: Path) -> 
     report = verified(Path(made.path))
     (seen,) = report.prefix
     assert (report.ok, seen.proven) == (True, seen.streams)
+
+
+@pytest.mark.clause("FORK-9")
+def test_whoever_was_killed_while_a_fork_was_deleted_deletes_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before: the fork's file went first, and what lay beside it was of no fork any more."""
+    made = fork_of(source_log(tmp_path / "log.db"))
+    for name in ("-wal", ".views"):
+        made.with_name(f"{made.name}{name}").touch()
+    unlink, gone = Path.unlink, list[str]()
+
+    def once(path: Path, *, missing_ok: bool = False) -> None:
+        if gone:
+            raise KeyboardInterrupt
+        gone.append(path.name)
+        unlink(path, missing_ok=missing_ok)
+
+    with monkeypatch.context() as killed:
+        killed.setattr(Path, "unlink", once)
+        with pytest.raises(KeyboardInterrupt):
+            remove_fork(made)
+    remove_fork(made)
+
+    assert gone != [made.name]
+    assert [one for one in made.parent.iterdir() if one.name.startswith(made.name)] == []
