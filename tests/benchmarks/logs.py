@@ -176,7 +176,7 @@ def write_directly(path: Path, told: Iterator[Told]) -> None:
             for one in part:
                 version, prev = ends.get(one.stream, (0, FIRST))
                 topic, payload = topic_of(one.event), encode(one.event)
-                own = ids.event_id(log_id, one.stream, version + 1, topic, payload)
+                own = ids.event_id(log_id, one.stream, version + 1, topic)
                 state, sealed = seal(
                     Draft(event=one.event, id=own, time=one.time),
                     topic,

@@ -75,7 +75,7 @@ def _with(
 
 
 def _derived(log_id: str, item: Recorded) -> str:
-    return event_id(log_id, item.stream, item.version, item.topic, encode(item.event))
+    return event_id(log_id, item.stream, item.version, item.topic)
 
 
 def _decoder(recorded: Recorded) -> Callable[[Any], Event | None]:

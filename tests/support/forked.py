@@ -16,7 +16,6 @@ from intersession_events.facts import (
     LogOpened,
     Message,
     MessageRecorded,
-    encode,
 )
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.log.tables import APPLICATION_ID, FORMAT, LOG_TABLES
@@ -51,7 +50,7 @@ def say(log: SqliteLog, stream: str, *texts: str) -> None:
     drafts = tuple(
         Draft(
             event=event,
-            id=event_id(log.log_id, stream, before + number + 1, "message_recorded.1", encode(event)),
+            id=event_id(log.log_id, stream, before + number + 1, "message_recorded.1"),
             time=1_000 + before + number,
             correlation=derive(LOG_ID, "root"),
             decision="" if number else '{"asked":{"say":{}}}',

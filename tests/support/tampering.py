@@ -135,7 +135,7 @@ def _log_of_another(rows: sqlite3.Connection) -> None:
 
 
 _OWN: Final = ("session:", "exchange:", "spawn:", "delivery:")
-"""Streams whose events have ids that follow from their place and their content."""
+"""Streams whose events have ids that follow from their place."""
 
 
 def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint", ids: bool = True) -> None:
@@ -163,7 +163,7 @@ def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint", ids: 
             imported.add(stream)
         own = row["id"]
         if ids and stream.startswith(_OWN) and stream not in imported and row["salt"]:
-            own = renamed[row["id"]] = event_id(log_id, stream, last + 1, topic, data)
+            own = renamed[row["id"]] = event_id(log_id, stream, last + 1, topic)
         causation = renamed.get(row["causation"], row["causation"])
         told = told.replace(f'"id":"{row["id"]}"'.encode(), f'"id":"{own}"'.encode())
         told = told.replace(
@@ -214,11 +214,11 @@ def _checkpoint_again(rows: sqlite3.Connection, *, key: PrivateKey | None = None
         checkpoint(log, key)
 
 
-def _other_words(rows: sqlite3.Connection, *, ids: bool = True) -> None:
+def _other_words(rows: sqlite3.Connection) -> None:
     rows.execute(
         f"UPDATE stored_events SET state=stated(replace(said(state), 'hello', 'adieu')) WHERE rowid={SAID}"
     )
-    hashed_again(rows, ids=ids)
+    hashed_again(rows)
 
 
 def _one_more(rows: sqlite3.Connection) -> None:
@@ -230,9 +230,9 @@ def _one_more(rows: sqlite3.Connection) -> None:
     hashed_again(rows)
 
 
-def _one_less(rows: sqlite3.Connection) -> None:
+def _one_less(rows: sqlite3.Connection, *, ids: bool = True) -> None:
     rows.execute(f"DELETE FROM stored_events WHERE rowid={SAID}")
-    hashed_again(rows)
+    hashed_again(rows, ids=ids)
 
 
 MENDED = f"UPDATE inline_views SET position={LAST}"
@@ -476,18 +476,20 @@ EVENTS: tuple[Kind, ...] = (
         "position_below_one",
         f"{NO_CHECKS}; INSERT INTO stored_events SELECT -9223372036854775808, 's9', 1, topic, state FROM stored_events WHERE rowid={SAID}",
     ),
-    Kind("other words, each hash computed again", "verify", "id_differs", partial(_other_words, ids=False)),
-    Kind("other words, each hash and id computed again", "head", "tail_cut", _other_words),
+    Kind(
+        "an event taken away, each hash computed again", "verify", "id_differs", partial(_one_less, ids=False)
+    ),
+    Kind("other words, each hash computed again", "head", "tail_cut", _other_words),
     Kind("an event forged, each hash and id computed again", "head", "tail_cut", _one_more),
     Kind("an event taken away, each hash and id computed again", "head", "tail_cut", _one_less),
     Kind(
-        "other words, each hash and id computed again, and a checkpoint taken of that without the key",
+        "other words, each hash computed again, and a checkpoint taken of that without the key",
         "head",
         "head_mismatch",
         _checkpoint_again,
     ),
     Kind(
-        "other words, each hash and id computed again, and a checkpoint taken of that with the old key",
+        "other words, each hash computed again, and a checkpoint taken of that with the old key",
         "head",
         "head_mismatch",
         partial(_checkpoint_again, key=key_of(7)),
@@ -651,8 +653,8 @@ REFUSED_BY_COPIES: frozenset[str] = frozenset(
         "other words, each hash and id computed again",
         "an event forged, each hash and id computed again",
         "an event taken away, each hash and id computed again",
-        "other words, each hash and id computed again, and a checkpoint taken of that without the key",
-        "other words, each hash and id computed again, and a checkpoint taken of that with the old key",
+        "other words, each hash computed again, and a checkpoint taken of that without the key",
+        "other words, each hash computed again, and a checkpoint taken of that with the old key",
         "an event copied to where erasures are",
         "a checkpoint passed off as a message",
         "the last event moved to the largest position",

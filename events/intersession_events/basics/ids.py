@@ -72,9 +72,22 @@ def access_stream(requester: str | None) -> str:
     return f"access:{requester or 'operator'}"
 
 
-def event_id(log_id: str, stream: str, version: int, topic: str, payload: bytes) -> str:
-    """Return the id of an event: the same step, decided again to the same end, has the same id."""
+def event_id(log_id: str, stream: str, version: int, topic: str) -> str:
+    """Return the id of an event: that of its place. It has nothing of its words, so it stays true, and tells nothing, once they are erased."""
+    return derive(log_id, stream, version, topic)
+
+
+def first_event_id(log_id: str, stream: str, version: int, topic: str, payload: bytes) -> str:
+    """Return the id that an event had in the first logs: of its place and its payload."""
     return derive(log_id, stream, version, topic, hashlib.sha256(payload).hexdigest())
+
+
+def is_event_id(own: str, log_id: str, stream: str, version: int, topic: str, payload: bytes) -> bool:  # noqa: PLR0917 - an event and its id
+    """Whether an event can have an id, in a log of any version."""
+    return own in {
+        event_id(log_id, stream, version, topic),
+        first_event_id(log_id, stream, version, topic, payload),
+    }
 
 
 def retry_of(log_id: str, run_id: str) -> str:

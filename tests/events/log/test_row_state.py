@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.basics.ids import event_id, session_stream
-from intersession_events.facts import SessionArchived, encode
+from intersession_events.facts import SessionArchived
 from intersession_events.log.recorded import Draft, StreamAppend
 from intersession_events.log.row_state import (
     Envelope,
@@ -120,7 +120,7 @@ def test_a_log_has_format_1_and_short_states(tmp_path: Path) -> None:
     event = SessionArchived(session_id=_ID, reason="deleted")
     for version in (0, 1):
         with SqliteLog(path) as log:
-            own = event_id(log.log_id, session_stream("a"), version + 1, "session_archived.1", encode(event))
+            own = event_id(log.log_id, session_stream("a"), version + 1, "session_archived.1")
             draft = Draft(event=event, id=own, time=5)
             log.append_now([StreamAppend(stream=session_stream("a"), expected=version, drafts=(draft,))])
 

@@ -6,7 +6,10 @@ import msgspec
 import pytest
 
 from intersession_events.basics.errors import AppendConflict, StoreUnavailable
-from intersession_events.log.recorded import Committed, Outcome, StreamAppend, Unavailable
+from intersession_events.basics.ids import event_id, first_event_id
+from intersession_events.facts import Erased, encode, topic_of
+from intersession_events.log.erasing import erased_stream, left_of
+from intersession_events.log.recorded import Committed, Draft, Outcome, StreamAppend, Unavailable
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.portable import recent
 from intersession_events.stores.portable.appends import Append
@@ -15,7 +18,7 @@ from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.sqlite.log import SqliteLog
 from support.any_log import AnyLog, Place
 from support.faulty_store import FAULT, FAULTY, cut_off
-from support.log_drafts import anywhere, said, to
+from support.log_drafts import anywhere, draft, said, to
 from support.postgres.network import network
 from support.postgres.server import Server
 
@@ -50,6 +53,47 @@ def test_what_is_told_again_otherwise_is_a_conflict(log: AnyLog, batch: list[Str
         log.append_now(batch)
 
     assert log.head() == 1
+
+
+def decided(log_id: str, text: str, *, of_payload: bool = False) -> StreamAppend:
+    """Return what a session decides as its first event; `of_payload`: as the first logs named it."""
+    event = said("x", text).event
+    place = (log_id, "session:s", 1, topic_of(event))
+    own = first_event_id(*place, encode(event)) if of_payload else event_id(*place)
+    return to("session:s", 0, Draft(event=event, id=own, time=5))
+
+
+@pytest.mark.clause("O5")
+@pytest.mark.parametrize("of_payload", [False, True])
+def test_a_step_of_the_same_place_is_known_by_what_it_says(log: AnyLog, *, of_payload: bool) -> None:
+    first = log.append_now([decided(log.log_id, "yes", of_payload=of_payload)])
+
+    again = log.append_now([decided(log.log_id, "yes")])
+    with pytest.raises(AppendConflict):
+        log.append_now([decided(log.log_id, "no")])
+
+    assert again == Committed(recorded=first.recorded, again=True)
+    assert log.head() == 1
+    assert verify_log(log).ok
+
+
+@pytest.mark.clause("O5", "ERASE-3")
+def test_a_step_whose_words_are_erased_is_known_by_what_is_left(log: AnyLog) -> None:
+    (first,) = log.append_now([decided(log.log_id, "yes")]).recorded
+    rows = ((1, left_of(first) or ""),)
+    log.append_now(
+        [
+            anywhere(
+                erased_stream(first.stream), draft(Erased(stream=first.stream, rows=rows, by="operator"), "x")
+            )
+        ]
+    )
+
+    again = log.append_now([decided(log.log_id, "yes")])
+
+    assert (again.again, [one.id for one in again.recorded]) == (True, [first.id])
+    assert log.append_now([decided(log.log_id, "no")]).again  # nothing tells them apart any more
+    assert verify_log(log).ok
 
 
 @pytest.mark.clause("O5")

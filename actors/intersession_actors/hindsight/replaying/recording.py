@@ -12,7 +12,7 @@ from intersession_actors.hindsight.replaying.snapshot_start import Begins
 from intersession_actors.owners.exchange.exchange import fixed_by
 from intersession_events import facts
 from intersession_events.basics.errors import CorruptEvent
-from intersession_events.basics.ids import event_id
+from intersession_events.basics.ids import event_id, is_event_id
 from intersession_events.facts import encode
 from intersession_events.log.recorded import Recorded
 
@@ -66,10 +66,9 @@ class Recording:
         return self.order[bisect_right(self.order, self.begins, key=_POSITION) :]
 
     def derived_id(self, recorded: Recorded) -> str:
-        """Return the id that an event must have by its place and its content, if it was decided here."""
-        return event_id(
-            self.log_id, recorded.stream, recorded.version, recorded.topic, encode(recorded.event)
-        )
+        """Return the id that an event must have by its place, if it was decided here."""
+        place = (self.log_id, recorded.stream, recorded.version, recorded.topic)
+        return recorded.id if is_event_id(recorded.id, *place, encode(recorded.event)) else event_id(*place)
 
     def has_imports(self) -> bool:
         """Whether it has imported events."""

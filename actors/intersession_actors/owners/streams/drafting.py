@@ -23,9 +23,9 @@ def append_of(
 ) -> StreamAppend:
     """Return the append of `events` right behind version `expected` of a stream.
 
-    Each event's id is derived from its place and its content, so that a step that is decided again after a
-    crash is recognised. The first event has the given cause and the record of the
-    decision, each further one the event before it for its cause.
+    Each event's id is derived from its place: the log tells by the payload whether a step that is decided again after a
+    crash is the same. The first event has the given cause and the record of the decision, each further one the event
+    before it for its cause.
 
     Raises:
         NotStorable: an event holds what no store takes, such as a lone surrogate or a number beyond 64 bits.
@@ -35,7 +35,7 @@ def append_of(
         topic = topic_of(event)
         try:
             payload = encode(event)
-            event_id = ids.event_id(log_id, stream, expected + offset, topic, payload)
+            event_id = ids.event_id(log_id, stream, expected + offset, topic)
         except (ValueError, OverflowError, TypeError, RecursionError) as error:
             raise NotStorable(f"{topic}: it can't be encoded: {error}") from error
         draft = Draft(

@@ -1,9 +1,9 @@
-"""Derives the ids of events again from their contents: changing an event and its hash is not enough, its id must change as well."""
+"""Derives the ids of events again from their places: an event that comes to stand elsewhere must get another id."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from intersession_events.basics.ids import CLOCK, derive, event_id
+from intersession_events.basics.ids import CLOCK, derive, is_event_id
 from intersession_events.facts import (
     CheckpointPublished,
     CheckpointTaken,
@@ -16,7 +16,7 @@ from intersession_events.log.row_state import Envelope
 from intersession_events.log.sql import Row
 
 _DECIDED: Final = ("session:", "exchange:", "spawn:", "delivery:", "inbound:", "schedule:", CLOCK)
-"""Streams whose events have the ids of their places and their contents, but for what was imported."""
+"""Streams whose events have the ids of their places, but for what was imported."""
 _DERIVED: Final = "5"
 """Which version of UUID an id is that follows from something."""
 
@@ -37,7 +37,7 @@ class OwnIds:
             wanted = _of_log(event, log_id)
             return None if wanted is None or envelope.id == wanted else _PROBLEM
         self.note(stream, event)
-        if envelope.id == event_id(log_id, stream, version, topic, bytes(envelope.data)):
+        if is_event_id(envelope.id, log_id, stream, version, topic, bytes(envelope.data)):
             return None
         if stream in self._imported:
             self._of_imports += 1
@@ -72,7 +72,9 @@ class OwnIds:
             yield f"That {self._of_others} events have the ids that they were given: these follow from nothing."
 
 
-_PROBLEM: Final = "its id does not follow from its place and its content: it was changed, and hashed again"
+_PROBLEM: Final = (
+    "its id does not follow from its place: it stood elsewhere, or was changed, and was hashed again"
+)
 
 
 def _of_log(event: Event, log_id: str) -> str | None:

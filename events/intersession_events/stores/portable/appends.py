@@ -10,8 +10,8 @@ import msgspec
 
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic
-from intersession_events.basics.ids import CLOCK, event_id
-from intersession_events.facts import Erased, encode, topic_of
+from intersession_events.basics.ids import CLOCK, event_id, is_event_id
+from intersession_events.facts import Erased, left_of_payload, topic_of
 from intersession_events.log.envelope import FIRST, SALT_BYTES
 from intersession_events.log.erasing import erased_state, erasures
 from intersession_events.log.log import InFlight
@@ -288,7 +288,7 @@ class Append(Work):
             return
         end, prev = sealing.heads.of(cursor, CLOCK)
         version = end + 1
-        own = event_id(sealing.mapper.log_id, CLOCK, version, topic_of(step), encode(step))
+        own = event_id(sealing.mapper.log_id, CLOCK, version, topic_of(step))
         pending = Pending(CLOCK, Draft(event=step, id=own, time=step.to_ms))
         (position,) = sealing.recorder.queue([pending])
         self._step = sealing.mapper.seal(
@@ -335,7 +335,7 @@ class Append(Work):
     def _recorded_before(self, cursor: Cursor) -> tuple[Recorded, ...] | None:
         """Return the same events if an earlier try recorded them all, or None.
 
-        Where a version was expected, the event of that version is compared by id. Where none was, the event is known by its
+        Where a version was expected, the event of that version is compared. Where none was, the event is known by its
         id, or lies where the same append would have put it: beside the others, in the order of causes or, in a log of
         version 0.1.0, in the order of the append.
         """
@@ -379,11 +379,26 @@ class Append(Work):
         found: list[Recorded] = []
         for index, event in enumerate(order):
             row = known.get(event.draft.id) or _row(cursor, _AT_POSITION, (first + index,))
-            stream = event.originator_id
-            if row is None or row[1] != stream or opened(row[4], where=repr(stream)).id != event.draft.id:
+            if row is None or not self._is_event(row, event):
                 return None
             found.append(self._sealing.mapper.to_domain_event(notification_of(row)))
         return found
+
+    def _is_event(self, row: Row, event: Pending) -> bool:
+        """Whether a row is an event that is told again. An id that is derived from its place says nothing of its content."""
+        mapper, own = self._sealing.mapper, event.draft.id
+        _, stream, version, topic, state = row
+        if stream != event.originator_id:
+            return False
+        envelope = opened(mapper.clear(state), where=repr(stream))
+        if own != event_id(mapper.log_id, stream, version, event.topic):
+            return envelope.id == own
+        payload = left_of_payload(topic, event.payload) if envelope.is_erased else event.payload
+        return (
+            topic == event.topic
+            and bytes(envelope.data) == payload
+            and is_event_id(envelope.id, mapper.log_id, stream, version, topic, event.payload)
+        )
 
 
 def causal_order(parts: Sequence[Part]) -> Sequence[Pending]:

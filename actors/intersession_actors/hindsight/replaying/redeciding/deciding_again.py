@@ -40,6 +40,7 @@ from intersession_actors.rules.prompt.transcript import TranscriptFold
 from intersession_actors.rules.schedules.deciding import Job
 from intersession_actors.rules.schedules.deciding import evolve as evolve_job
 from intersession_events import facts
+from intersession_events.basics.ids import first_event_id
 from intersession_events.log.recorded import Draft, Recorded, StreamAppend
 
 S = TypeVar("S")
@@ -364,29 +365,44 @@ def _compared(sources: Sources, append: tuple[Recorded, ...], decided: _Decided)
     if sources.has_gap(append):
         carried = tuple(part for part in carried if part.stream in sources.streams)
     there = [one for part in carried for one in sources.at(part)] + [*sources.texts_with(append)]
-    now = _without_erased(sources, (own, *carried), (*append, *there))
+    now = _as_recorded(sources, (own, *carried), (*append, *there))
     found = Redecided(append, now, tuple(there))
     if not found.is_same and (are_erased((*append, *there), command) or sources.has_erased(append)):
         return found._replace(problem=_ERASED, kind="erased")
     return found
 
 
-def _without_erased(
+def _as_recorded(
     sources: Sources, appends: tuple[StreamAppend, ...], there: Sequence[Recorded]
 ) -> tuple[StreamAppend, ...]:
-    """Return appends without the texts that were erased from their records: everything else is compared."""
-    erased = {(one.stream, one.version): one.id for one in there if sources.is_erased(one)}
-    if not erased:
-        return appends
+    """Return appends with the ids of the first logs where such a log was written, and without the texts that were erased from their records.
+
+    Everything else is compared.
+    """
+    recorded = {(one.stream, one.version): one for one in there}
     ids: dict[str | None, str] = {}
     found: list[StreamAppend] = []
     for append in appends:
         drafts: list[Draft] = []
         for version, draft in enumerate(append.drafts, append.expected + 1):
-            then = replace(draft, causation=ids.get(draft.causation, draft.causation))
-            if (place := (append.stream, version)) in erased:
-                ids[draft.id] = erased[place]
-                then = replace(then, event=facts.unsaid(draft.event), id=erased[place])
+            one = recorded.get((append.stream, version))
+            then = replace(draft, causation=ids.get(draft.causation, draft.causation)) if ids else draft
+            if one is not None and sources.is_erased(one):
+                ids[draft.id] = one.id
+                then = replace(then, event=facts.unsaid(draft.event), id=one.id)
+            elif one is not None and one.id != draft.id and _is_of_first_logs(sources, one, draft):
+                ids[draft.id] = one.id
+                then = replace(then, id=one.id)
             drafts.append(then)
         found.append(replace(append, drafts=tuple(drafts)))
     return tuple(found)
+
+
+def _is_of_first_logs(sources: Sources, recorded: Recorded, draft: Draft) -> bool:
+    return recorded.id == first_event_id(
+        sources.log_id_of(recorded),
+        recorded.stream,
+        recorded.version,
+        recorded.topic,
+        facts.encode(draft.event),
+    )
