@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from intersession_actors.rules.prompt.transcript import RunContext, TranscriptFold, given_hash
+from intersession_actors.rules.prompt.transcript import RunContext, TranscriptFold, hash_as_recorded
 from intersession_events.facts import Erased, RunStarted
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
@@ -39,7 +39,7 @@ def differing(log: Log, most: int = 5_000) -> list[str]:
             continue
         fold = folds.setdefault(item.stream, TranscriptFold())
         if isinstance(item.event, RunStarted):
-            rebuilt = given_hash(fold.context(item.event.run_id), item.event.fit)
+            rebuilt = hash_as_recorded(fold.context(item.event.run_id), item.event)
             if rebuilt != item.event.context_hash and not is_made_up(item.event.context_hash):
                 found.append(f"{item.event.run_id} in {item.stream}, attempt {item.event.attempt}")
         fold.apply(item)

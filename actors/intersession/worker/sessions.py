@@ -16,7 +16,7 @@ from intersession_actors.owners.session.folding import (
     messages_of,
 )
 from intersession_actors.owners.session.state import Running
-from intersession_actors.rules.prompt.transcript import RunContext, given_hash
+from intersession_actors.rules.prompt.transcript import RunContext, hash_as_recorded
 from intersession_actors.rules.prompt.window import Window
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.facts import Message, RunStarted, SessionOpened
@@ -80,7 +80,7 @@ class _Session:
         ):
             raise CorruptEvent(f"{offer.stream!r}: its event {offer.version} did not begin the call")
         context = self._awake.transcript.context(started.run_id)
-        if given_hash(context, started.fit) != started.context_hash or (
+        if hash_as_recorded(context, started) != started.context_hash or (
             offer.context_hash and offer.context_hash != started.context_hash
         ):
             raise _OtherContext(

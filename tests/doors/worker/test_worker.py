@@ -387,7 +387,7 @@ def test_pieces_of_an_answer_are_heard_while_the_agent_at_the_worker_goes_on(gat
 
 @pytest.mark.clause("WORK-11")
 def test_a_worker_that_makes_another_context_answers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "given_hash", lambda *_: "another")
+    monkeypatch.setattr(sessions, "hash_as_recorded", lambda *_: "another")
     called: list[Turn] = []
     with beside(":memory:", {"main": called.append}) as writer:
         answer = writer.ask("hello")

@@ -16,7 +16,7 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import KeyText
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.rules.prompt.fitting import context_shown
-from intersession_actors.rules.prompt.transcript import RunContext, given_hash
+from intersession_actors.rules.prompt.transcript import RunContext, hash_as_recorded
 from intersession_actors.rules.prompt.window import Transcript
 from intersession_events.basics import ids
 from intersession_events.basics.keys.key import SessionKey
@@ -308,7 +308,7 @@ def _rebuilt(view: View, start: Recorded, started: RunStarted) -> tuple[RunConte
     key = start.stream.partition(":")[2]
     stored = as_it_is(view.log) if view.hides else view.log
     context = past_context(stored, key, started.run_id, start.version - 1)
-    if context is not None and given_hash(context, started.fit) == started.context_hash:
+    if context is not None and hash_as_recorded(context, started) == started.context_hash:
         return context, None
     if context is None:
         return None, "the log does not have its message any more"
@@ -374,7 +374,7 @@ def _is_at(place: str, base: InRun) -> bool:
 
 def _answer(view: View, seen: _Attempt, page: _Page) -> LensAnswer:
     context, started = seen.context, seen.started
-    rebuilt = None if context is None else given_hash(context, started.fit)
+    rebuilt = None if context is None else hash_as_recorded(context, started)
     answer: LensAnswer = {
         "run": seen.run.run_id,
         "attempt": started.attempt,

@@ -24,7 +24,11 @@ from intersession_actors.rules.prompt.meaning import (
     results_differing,
     tool_meaning,
 )
-from intersession_actors.rules.prompt.transcript import context_hash, fitted_hash
+from intersession_actors.rules.prompt.transcript import (
+    context_hash,
+    first_context_hash,
+    fitted_hash,
+)
 from intersession_events import facts
 from intersession_events.basics.errors import Picklable
 from intersession_events.basics.plain_json import JsonValue, is_object
@@ -158,7 +162,7 @@ class RecordedAgent:
             return self._in_place(turn)
         whole = context_hash(turn.transcript, turn.asked, tuple(turn.partial), turn.system_context)
         exact = fitted_hash(whole, turn.fit, turn.summary)
-        found = self._recording.with_context(turn.session_key, exact)
+        found = self._recording.with_context(turn.session_key, exact) or self._as_first_recorded(turn)
         if found or self._match == "exact":
             return found
         meaning = self._meanings.of(turn.transcript, turn.asked, turn.partial, turn.system_context)
@@ -167,6 +171,12 @@ class RecordedAgent:
             for one in self._recording.with_meaning(turn.session_key, meaning)
             if (one.step, one.turn) == (turn.step, _turn_of(turn))
         )
+
+    def _as_first_recorded(self, turn: Turn) -> tuple[RecordedAttempt, ...]:
+        """Return the attempts of the first logs that were given the same."""
+        whole = first_context_hash(turn.transcript, turn.asked, tuple(turn.partial), turn.system_context)
+        exact = fitted_hash(whole, turn.fit, turn.summary, words=True)
+        return self._recording.with_context(turn.session_key, exact)
 
     def _going_on(self, turn: Turn) -> RecordedAttempt | None:
         """Return the attempt itself, where the log was cut in the middle of it."""

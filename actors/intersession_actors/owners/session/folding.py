@@ -20,7 +20,7 @@ from intersession_events.facts import Message
 from intersession_events.log.log import ReadsEvents
 from intersession_events.log.recorded import Recorded
 
-SHAPE: Final = "session_state.2"
+SHAPE: Final = "session_state.3"
 """Another number whenever the same events lead to another state, or the state has other fields: a test says when."""
 
 

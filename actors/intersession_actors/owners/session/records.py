@@ -22,7 +22,7 @@ from intersession_actors.rules.policy.budgets import Counted
 from intersession_actors.rules.policy.chain import Spent, budget_of
 from intersession_actors.rules.policy.resetting import Renewal
 from intersession_actors.rules.policy.windows import Reckoned
-from intersession_actors.rules.prompt.transcript import RunContext, TranscriptFold
+from intersession_actors.rules.prompt.transcript import RunContext, TranscriptFold, hash_as_recorded
 from intersession_events import facts
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.log.recorded import Recorded, StreamAppend
@@ -297,7 +297,10 @@ def _start(
             beginning = beginning_of(state, tools, Reckoned(begun.context_tokens, begun.room))._replace(
                 compacts_at=begun.compacts_at, keep=record.knew.get("keep", 0)
             )
-            context = fitted(transcript.context(begun.run_id), beginning)
+            whole = transcript.context(begun.run_id)
+            context = fitted(whole, beginning)
+            if hash_as_recorded(whole, begun) == begun.context_hash:
+                context = msgspec.structs.replace(context, hash=begun.context_hash)
             return Start(beginning, context, (begun.used or 0, record.knew.get("open", 0)))
         case "StartNext", facts.RunQueued():
             knew = record.knew

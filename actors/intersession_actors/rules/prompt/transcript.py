@@ -3,10 +3,14 @@
 Pure: the same stream up to the same version gives the same context, so that it can be rebuilt from the log.
 The message that a run answers stands where the run *started*: a message that waited while another run was still
 talking is not shown in the middle of that talk.
+
+The hash is over what an erasure leaves of each message: over its words it would let a guess of an erased one be tested, in
+each run after it. The words are proven by the rows of the messages; the hash tells whether they were erased.
 """
 
 import hashlib
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -455,7 +459,7 @@ class TranscriptFold:
         self.window.add(message, len(encoded), tokens)
         self.size += len(encoded)
         self.tokens += tokens
-        self._chain = hashlib.sha256(self._chain + encoded).digest()
+        self._chain = hashlib.sha256(self._chain + _ENCODER.encode(_left_of(message, encoded))).digest()
 
 
 def _is_of_run(said: facts.Message) -> bool:
@@ -464,10 +468,34 @@ def _is_of_run(said: facts.Message) -> bool:
     return said.role != "user" or (origin is not None and origin.source_tool == "subagents")
 
 
+_ERASED: Final = facts.ERASED.encode()
+
+
+def _left_of(message: facts.Message, encoded: bytes) -> tuple[object, ...]:
+    """Return what an erasure leaves of a message, and whether there was one."""
+    origin = message.provenance
+    if origin is not None and origin.sender_name is not None:
+        origin = msgspec.structs.replace(origin, sender_name=None)
+    return (
+        message.id,
+        message.role,
+        message.timestamp,
+        origin,
+        message.run_id,
+        message.model,
+        message.usage,
+        message.stop_reason,
+        message.tool_call_id,
+        message.tool_name,
+        message.is_error,
+        _ERASED in encoded,
+    )
+
+
 def _hash(chain: bytes, context: str, message: facts.Message, partial: tuple[facts.Message, ...]) -> str:
-    """SHA-256 over the chain of the transcript's messages and the canonical JSON of the rest."""
-    rest = {"context": context, "message": message, "partial": partial}
-    return hashlib.sha256(chain + _ENCODER.encode(rest)).hexdigest()
+    """SHA-256 over the chain of the transcript's messages and what is left of the rest."""
+    rest = [_left_of(one, _ENCODER.encode(one)) for one in (message, *partial)]
+    return hashlib.sha256(chain + _ENCODER.encode((bool(context), facts.ERASED in context, rest))).hexdigest()
 
 
 def context_hash(
@@ -479,8 +507,33 @@ def context_hash(
     """Return the hash of an existing context, such as a turn's (PROV-4)."""
     chain = b""
     for said in transcript:
-        chain = hashlib.sha256(chain + _ENCODER.encode(said)).digest()
+        chain = hashlib.sha256(chain + _ENCODER.encode(_left_of(said, _ENCODER.encode(said)))).digest()
     return _hash(chain, context, message, partial)
+
+
+def first_context_hash(
+    transcript: Sequence[facts.Message],
+    message: facts.Message,
+    partial: tuple[facts.Message, ...],
+    context: str,
+) -> str:
+    """Return the same as the first logs had it: over the canonical JSON of all words."""
+    chain = b""
+    for said in transcript:
+        chain = hashlib.sha256(chain + _ENCODER.encode(said)).digest()
+    rest = {"context": context, "message": message, "partial": partial}
+    return hashlib.sha256(chain + _ENCODER.encode(rest)).hexdigest()
+
+
+def hash_as_recorded(context: RunContext, started: facts.RunStarted) -> str:
+    """Return the hash of what an attempt is given of a whole context, in the form of the recorded one."""
+    found = given_hash(context, started.fit)
+    if found == started.context_hash:
+        return found
+    whole = first_context_hash(context.transcript, context.message, context.partial, context.system_context)
+    summary = None if context.summary is None else context.summary.text
+    first = fitted_hash(whole, started.fit, summary, words=True)
+    return first if first == started.context_hash else found
 
 
 def given_hash(context: RunContext, left_out: facts.Fit | None) -> str:
@@ -488,9 +541,14 @@ def given_hash(context: RunContext, left_out: facts.Fit | None) -> str:
     return fitted_hash(context.hash, left_out, None if context.summary is None else context.summary.text)
 
 
-def fitted_hash(context: str, left_out: facts.Fit | None, summary: str | None = None) -> str:
-    """Return the hash of a shortened context: the same messages are another context then (CTX-2), and so with a summary."""
+def fitted_hash(
+    context: str, left_out: facts.Fit | None, summary: str | None = None, *, words: bool = False
+) -> str:
+    """Return the hash of a shortened context: the same messages are another context then (CTX-2), and so with a summary.
+
+    `words`: as the first logs had it, over the summary's text.
+    """
     if left_out is None:
         return context
-    said = b"" if summary is None else _ENCODER.encode(summary)
+    said = b"" if summary is None else _ENCODER.encode(summary if words else facts.ERASED in summary)
     return hashlib.sha256(context.encode() + _ENCODER.encode(left_out) + said).hexdigest()

@@ -53,6 +53,7 @@ INPUTS: Final = {
     "message_recorded.(causation)": "what a caller outside was at",
     "message_recorded.message.*": "what a person said, and what an agent called and was told: it answers for that itself",
     "run_queued.caller*": "by which door a message came",
+    "run_queued.message.content*": "what a person said",
     "run_queued.step": "for what a message was given in at a door",
     "run_queued.route*": "where a person wrote from",
     "run_queued.timeoutMs*": "how long a caller gave a run",
