@@ -1,6 +1,6 @@
 """What all facts have in common: frozen, keyword-only, camelCase on disk, defaults left out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, ClassVar, Final, Literal, TypeVar, cast
 
 import msgspec
@@ -13,6 +13,7 @@ __all__ = [
     "LARGEST",
     "NO_OTHER_LIMITS",
     "Budget",
+    "Digest",
     "Fact",
     "Limits",
     "Mark",
@@ -24,6 +25,7 @@ __all__ = [
     "Work",
     "lean",
     "ready",
+    "same_request",
 ]
 
 S = TypeVar("S")
@@ -54,6 +56,9 @@ Remark = Annotated[str, msgspec.Meta(extra={"holds": "remark"})]
 
 Source = Annotated[str, msgspec.Meta(extra={"holds": "source"})]
 """The source text of JSON, in which words may stand: an erasure takes out all of it."""
+
+Digest = Annotated[str, msgspec.Meta(extra={"holds": "digest"})]
+"""The SHA-256 of words, by which a guess of them could be tested: it goes with them."""
 
 ERASED: Final = "[erased]"
 """What is read where there were words."""
@@ -137,6 +142,12 @@ def lean(fact: F, default: F | None = None) -> F:
             for field in msgspec.structs.fields(own)
         }
     )
+
+
+def same_request(recorded: Iterable[str | None], digests: Iterable[str]) -> bool:
+    """Whether a request under the same key is the recorded one (SEND-11). One whose words were erased is known by its key alone."""
+    known = {*recorded}
+    return ERASED in known or not known.isdisjoint(digests)
 
 
 def ready(kind: type[S]) -> type[S]:

@@ -57,9 +57,10 @@ class ExchangeAccepted(FlowAccepted, frozen=True, kw_only=True):
     """A message was accepted for another session; nothing of it lives only in memory any more (SEND-3).
 
     `message` stands here only in an import, which may lack such a run: the run `run_id` has it. `route` is the target's at
-    this moment (ANN-2). Without a `loop` no reply-back loop follows, for `loop_reason`. `request_digest` is the SHA-256 of
-    the request, so that one idempotency key can't carry two messages (SEND-11); `asked_digest` is that of the request as
-    it was typed, so that it is known again when the sessions it names are gone. `send_rule` is the rule of the send policy
+    this moment (ANN-2). Without a `loop` no reply-back loop follows, for `loop_reason`. `request_digests` are the SHA-256 of
+    the request, so that one idempotency key can't carry two messages (SEND-11), and of the request as it was typed, so
+    that it is known again when the sessions it names are gone; an erasure takes them (ERASE-3). Earlier logs have them as
+    `request_digest` and `asked_digest`. `send_rule` is the rule of the send policy
     that allowed it, `visibility` the requester's (VIS-1, clamped as VIS-5 says; None for the operator): both are judged
     again where they count later, and recorded there (CFG-3). `target_version` is the version of the target's stream when
     the send was judged, 0 for a target that was not there.
@@ -81,6 +82,10 @@ class ExchangeAccepted(FlowAccepted, frozen=True, kw_only=True):
     visibility: str | None = None
     asked_digest: str | None = None
     target_version: Whole | None = None
+
+    @property
+    def digests(self) -> tuple[str | None, ...]:
+        return self.request_digests or (self.request_digest, self.asked_digest)
 
     @property
     def hops(self) -> int:

@@ -176,7 +176,8 @@ class InboundTaken(Fact, frozen=True, kw_only=True):
     """A message of a channel that starts no run was recorded in a session, and is never recorded again (INB-1).
 
     Its stream is named after the run id that the channel's own id stands for, and has no other event: a second copy of
-    the message meets it there, however much later. `request_digest` is the SHA-256 of the text and its sender.
+    the message meets it there, however much later. `request_digest` is the SHA-256 of its sender and its place; in
+    earlier logs of its text, too.
     """
 
     topic: ClassVar[str] = "inbound_taken.1"

@@ -10,7 +10,7 @@ from typing import ClassVar, Final, Literal, TypeVar, get_args
 
 import msgspec
 
-from intersession_events.facts.base import Budget, Fact, Mark, Remark, Root, Said, Whole, Work
+from intersession_events.facts.base import Budget, Digest, Fact, Mark, Remark, Root, Said, Whole, Work
 from intersession_events.facts.message import Usage
 from intersession_events.facts.reasons import (
     HELD_TEXTS,
@@ -94,8 +94,8 @@ class FlowAccepted(RunAsked, frozen=True, kw_only=True):
     """A message for another session, or the task of a sub-agent, was accepted; the run `run_id` has its text.
 
     `caller` and the fields of the `requester` name the sender; `requester` is None for a call of the operator. `budget`
-    is the state of its causal chain, this step included, and its limits. `inferred`: an import found it in a transcript,
-    by the `evidence`.
+    is the state of its causal chain, this step included, and its limits. `request_digests` are as those of its run.
+    `inferred`: an import found it in a transcript, by the `evidence`.
     """
 
     caller: str = "operator"
@@ -106,9 +106,15 @@ class FlowAccepted(RunAsked, frozen=True, kw_only=True):
     route: Route | None = None
     idempotency_key: str | None = None
     request_digest: str | None = None
+    request_digests: tuple[Digest, ...] = ()
     inferred: bool = False
     evidence: Remark | None = None
     budget: Budget | None = None
+
+    @property
+    def digests(self) -> tuple[str | None, ...]:
+        """The digests by which the request is known again."""
+        return self.request_digests or (self.request_digest,)
 
     @property
     def asked_text(self) -> str | None:

@@ -10,6 +10,7 @@ from intersession_events.facts.base import (
     EMPTY,
     ERASED_JSON,
     Budget,
+    Digest,
     Fact,
     Mark,
     Remark,
@@ -122,7 +123,8 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     `instructions` go to the agent beside it (PROV-1, LOOP-3, ANN-1); `system_context` is a text of the caller's own in
     their place. `route` is the destination of the answer (INB-2); with None it goes nowhere. `timeout_ms` counts from
     the start of each attempt; 0 is no limit. `budget` is the state and the limits of its causal chain. `retry_of` is the
-    failed run whose message this run answers again (GATE-6). `collects` is the most messages that one run answers where
+    failed run whose message this run answers again (GATE-6). `request_digests` are the SHA-256 of the request, by which its
+    key is known again (SEND-11); an erasure takes them (ERASE-3). `collects` is the most messages that one run answers where
     this one waits with others (QUEUE-2); `ahead` has it answered before all that wait (QUEUE-3).
     """
 
@@ -141,6 +143,7 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     caller: str | None = None
     idempotency_key: str | None = None
     request_digest: str | None = None
+    request_digests: tuple[Digest, ...] = ()
     exchange_id: str | None = None
     spawn_id: str | None = None
     turn: Whole | None = None
@@ -150,6 +153,11 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     retry_of: str | None = None
     collects: Whole | None = None
     ahead: bool = False
+
+    @property
+    def digests(self) -> tuple[str | None, ...]:
+        """The digests by which the request is known again."""
+        return self.request_digests or (self.request_digest,)
 
     @property
     def chain(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import msgspec
 
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.facts.access import AccessRecorded
-from intersession_events.facts.base import ERASED, ERASED_OBJECT, Remark, Said, Source
+from intersession_events.facts.base import ERASED, ERASED_OBJECT, Digest, Remark, Said, Source
 from intersession_events.facts.log import ForkEdit
 from intersession_events.facts.message import (
     Block,
@@ -56,6 +56,8 @@ class Holding(NamedTuple):
     """Edits of a fork, some of which have a text."""
     files: tuple[str, ...] = ()
     """Files that go with a text."""
+    digests: tuple[str, ...] = ()
+    """Digests of texts."""
 
 
 @cache
@@ -74,6 +76,7 @@ def held_by(kind: type[Event]) -> Holding:
         held(tuple[Message, ...]),
         held(ForkEdit),
         held(FileBlock),
+        held(Digest),
     )
 
 
@@ -104,6 +107,7 @@ def unsaid(event: Event) -> Event:
     if held.edits:
         left |= {name: _of_edits(getattr(event, name)) for name in held.edits}
     left |= {name: () for name in held.files if getattr(event, name)}
+    left |= {name: (ERASED,) for name in held.digests if getattr(event, name)}
     return msgspec.structs.replace(event, **left) if left else event
 
 

@@ -343,9 +343,12 @@ def _is_of_tools(recorded: Recorded) -> bool:
 
 
 def _says(recorded: Recorded, messages: Collection[str], texts: Collection[str]) -> bool:
-    message = message_in(recorded.event)
+    event = recorded.event
+    message = message_in(event)
     if message is not None and message.id in messages:
         return True
+    if isinstance(event, FlowAccepted) and event.message_id in messages:
+        return True  # it has the digest of the message
     return any(
         text == said.strip() or (len(text) >= QUOTED and text in said)
         for said in words(recorded.event)

@@ -217,7 +217,7 @@ def told(system: SessionSystem) -> Iterator[str]:
 
 def _without(value: Any) -> Any:
     if isinstance(value, dict):
-        left_out = {"contextHash", "traceback", "used", "tokens", "requestDigest"}
+        left_out = {"contextHash", "traceback", "used", "tokens", "requestDigests"}
         return {name: _without(one) for name, one in value.items() if name not in left_out}
     if isinstance(value, list):
         return [_without(one) for one in value]

@@ -333,7 +333,7 @@ NAMES = (
     "id account answers differs edited_by edition hold_id order to agent_id chain chat_type cleared asked_digest by caller channel chain_started child child_session_id code config context_hash "
     "credential delivery_id digest directory display_name entry_id exchange_id flow idempotency_key import_id key keys_digest log_id "
     "kind label last_channel last_to limit loop_reason manifest_sha256 message_id model model_override mount_path next_limit "
-    "original_key owner parent_id previous_session_id reason request_digest requester requester_channel retry_of "
+    "original_key owner parent_id previous_session_id reason request_digest request_digests requester requester_channel retry_of "
     "requester_run_id requester_session_id root rule run_id send_rule session_id session_key source spawn_id "
     "spawned_by speaker stop_reason stream target target_channel target_session_id thinking thinking_level tool "
     "verbose_level version visibility into steered_by job_id schedule call_id summary given_summary door contents not_reached"

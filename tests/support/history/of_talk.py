@@ -34,6 +34,7 @@ from intersession_events.facts import (
     TurnEnded,
     TurnRequested,
     text_of,
+    same_request,
 )
 from intersession_events.log.recorded import Recorded
 from support.history.evidence import Evidence, is_word, said
@@ -106,8 +107,8 @@ def _given(
     if given is None:
         return
     words, edited_by = latest
-    digest = accepted.request_digest if isinstance(event, ExchangeAccepted) else None
-    if digest is not None and digest != digest_of([accepted.target, text_of(given)]):
+    digests = [one for one in accepted.digests if one] if isinstance(event, ExchangeAccepted) else []
+    if digests and not same_request(digests, (digest_of([accepted.target, text_of(given)]),)):
         yield f"#{item.position} gives {text_of(given)!r}, and something else was asked"
     if text_of(given) != words:
         yield f"#{item.position} gives {text_of(given)!r}, and {words!r} was said"

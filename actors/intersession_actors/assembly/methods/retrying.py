@@ -125,6 +125,7 @@ class GatewayRetries:
             caller=call.caller.name,
             idempotency_key=None,
             request_digest=None,
+            request_digests=(),
             retry_of=failed.run_id,
         )
         return again, replace(message, id=message_id, timestamp=now, run_id=None)

@@ -31,8 +31,9 @@ from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_events.basics import ids
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonMapping
-from intersession_events.facts import FileBlock, Route, RunAborted, RunQueued, SessionPatched
+from intersession_events.facts import FileBlock, Route, RunAborted, RunQueued, SessionPatched, same_request
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
+from intersession_projections.views.run_outcomes.runs import KeyUse
 from intersession_projections.views.sessions.row import SessionRow
 
 STOP_WORDS: Final = frozenset({"stop", "abort", "/stop", "/abort"})
@@ -79,9 +80,9 @@ def _beside(given: AgentParams | ChatSendParams, files: tuple[MessageFile, ...])
     return beside | ({"attachments": [file.block for file in files]} if files else {})
 
 
-def _is_same(recorded: str | None, key: str, text: str, beside: Result) -> bool:
+def _is_same(known: KeyUse, key: str, text: str, beside: Result) -> bool:
     """Whether a call makes the same request."""
-    return recorded == asking.digest_of([key, text, beside])
+    return same_request(known.digests, (asking.digest_of([key, text, beside]),))
 
 
 class GatewayRuns:
@@ -220,7 +221,7 @@ class GatewayRuns:
             route=order.route,
             caller=call.caller.name,
             idempotency_key=order.idempotency_key,
-            request_digest=asking.digest_of([key, order.text, order.beside]),
+            request_digests=(asking.digest_of([key, order.text, order.beside]),),
             thinking=order.thinking,
         )
         asked = asking.MessageRequest(run_id, key, tool=order.method, field="message")
@@ -256,7 +257,7 @@ class GatewayRuns:
         session = service.reader.parse(run.session_key)
         same = (
             known.run_id == asking.run_id_of(service, call, method=method, idempotency_key=key)
-            and _is_same(known.digest, run.session_key, given.message, _beside(given, files))
+            and _is_same(known, run.session_key, given.message, _beside(given, files))
             and self._targets.is_named(session, named, agent_id)
         )
         return run if same and call.caller.reaches(session) else None
@@ -270,7 +271,7 @@ class GatewayRuns:
         known = self._service.runs.by_idempotency_key(call.caller.name, order.idempotency_key)
         if known is None:
             return None
-        same = _is_same(known.digest, str(order.key), order.text, order.beside)
+        same = _is_same(known, str(order.key), order.text, order.beside)
         if not same or known.run_id != run_id:
             raise asking.key_conflict("message")
         return self._service.runs.get(run_id)

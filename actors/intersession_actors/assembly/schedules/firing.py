@@ -51,7 +51,7 @@ def fire(
         route=route_for(service.reader, settings, key),
         caller=CRON,
         idempotency_key=run_id,
-        request_digest=asking.digest_of([str(key), payload.message]),
+        request_digests=(asking.digest_of([str(key), payload.message]),),
         thinking=payload.thinking,
     )
     stream = ids.schedule_stream(job.job_id)

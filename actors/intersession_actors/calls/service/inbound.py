@@ -124,10 +124,12 @@ def receive(service: Service, message: InboundMessage, files: Sequence[MessageFi
 
 
 class _Named(NamedTuple):
-    """The id of a message's run, and the digest of its text. `for_ever`: the same message has the same id."""
+    """The id of a message's run, the digests of all of it and of its place, its text and files. `for_ever`: the same message has the same id."""
 
     run_id: str
     digest: str
+    place: str
+    said: tuple[str, tuple[str, ...]]
     for_ever: bool = True
 
 
@@ -136,26 +138,29 @@ def _named(service: Service, message: InboundMessage, files: Sequence[MessageFil
 
     So it is for one that code of the host's says for a run or a delivery that is tried again (SEND-13).
     """
-    digest = _digest_of(message, files)
+    own = _Named("", *_digests_of(message, files), (message.text, tuple(file.block.sha256 for file in files)))
     if message.message_id is None:
-        within = asking.asked_within(service, OPERATOR, "inbound", digest)
+        within = asking.asked_within(service, OPERATOR, "inbound", own.digest)
         return (
-            _Named(service.new_id(), digest, for_ever=False) if within is None else _Named(within[0], digest)
+            own._replace(run_id=service.new_id(), for_ever=False)
+            if within is None
+            else own._replace(run_id=within[0])
         )
     parts = (message.channel, message.account or "", message.chat_id, message.message_id)
     own, *before = (
-        _Named(ids.derive(log_id, "run", "inbound", *parts), digest) for log_id in service.log.log_ids
+        own._replace(run_id=ids.derive(log_id, "run", "inbound", *parts)) for log_id in service.log.log_ids
     )
     return next((named for named in before if _taken_before(service, named) is not None), own)
 
 
-def _digest_of(message: InboundMessage, files: Sequence[MessageFile]) -> str:
-    """Return the digest of the text with its files, its sender and its place.
+def _digests_of(message: InboundMessage, files: Sequence[MessageFile]) -> tuple[str, str]:
+    """Return the digest of the text with its files, its sender and its place, and that of the last two alone.
 
     Before a message is told again the names that are shown may have changed, and to which agent and route its chat belongs.
     """
     said = replace(message, sender_name=None, chat_name=None, agent_id=None, deliver=True)
-    return asking.digest_of([said, [file.block for file in files]] if files else said)
+    whole = asking.digest_of([said, [file.block for file in files]] if files else said)
+    return whole, asking.digest_of(replace(said, text=""))
 
 
 def _taken_before(service: Service, named: _Named) -> InboundAccepted | None:
@@ -168,24 +173,39 @@ def _taken_before(service: Service, named: _Named) -> InboundAccepted | None:
     run = service.runs.get(run_id)
     if run is not None:
         known = service.runs.by_idempotency_key(_CALLER, run_id)
-        _check_same(named, None if known is None else known.digest)
+        if known is None or not facts.same_request(known.digests, (named.digest,)):
+            raise _used_before()
         return InboundAccepted(run_id=run_id, session_key=run.session_key)
     for item in service.log.stream(ids.inbound_stream(run_id), to=1):
         if isinstance(item.event, facts.InboundTaken):
-            _check_same(named, item.event.request_digest)
+            if item.event.request_digest != named.digest and not _says(service, item.event, named):
+                raise _used_before()
             return InboundAccepted(
                 run_id=run_id, session_key=item.event.session_key, message_id=item.event.message_id
             )
     return None
 
 
-def _check_same(named: _Named, recorded: str | None) -> None:
-    """Refuse another message under an id that was used."""
-    if recorded != named.digest:
-        raise ToolRefused(
-            "idempotency_conflict",
-            "message_id: it was used for a message with another text, file, sender or thread, or that went elsewhere; give each its own",
-        )
+def _says(service: Service, taken: facts.InboundTaken, named: _Named) -> bool:
+    """Whether a message is the one that was recorded; of one that was erased the words are not compared (ERASE-3)."""
+    if taken.request_digest != named.place:
+        return False
+    stream = ids.session_stream(taken.session_key)
+    for version in service.sessions.versions_of_message(taken.session_key, taken.message_id):
+        for item in service.log.stream(stream, after=version - 1, to=version):
+            message = facts.message_in(item.event)
+            if message is not None and message.id == taken.message_id:
+                said = facts.text_of(message), tuple(file.sha256 for file in facts.files_of(message))
+                return said[0] == facts.ERASED or said == named.said
+    return True
+
+
+def _used_before() -> ToolRefused:
+    """Return the refusal of another message under an id that was used."""
+    return ToolRefused(
+        "idempotency_conflict",
+        "message_id: it was used for a message with another text, file, sender or thread, or that went elsewhere; give each its own",
+    )
 
 
 def _refuse_blank(message: InboundMessage, *, has_files: bool) -> None:
@@ -258,7 +278,7 @@ def _recorded(
         route=route,
         caller=_CALLER,
         idempotency_key=run_id if named.for_ever else None,
-        request_digest=named.digest if named.for_ever else None,
+        request_digests=(named.digest,) if named.for_ever else (),
     )
     said_by = origin.provenance(message.channel)
     if by_person:
@@ -275,7 +295,7 @@ def _recorded(
         told = BEGUN
     carried = () if told is None else (_answer(service, key, told, route, origin.budget),)
     if not runs and named.for_ever:
-        carried = (*carried, _taken(log_id, key, queued, origin.budget.root, now))
+        carried = (*carried, _taken(log_id, key, queued.message_id, named, origin.budget.root, now))
     accepted = asking.ask_session(
         service,
         str(key),
@@ -311,12 +331,12 @@ def _recorded(
     return _taken_before(service, named) or replace(answer, message_id=queued.message_id)
 
 
-def _taken(log_id: str, key: SessionKey, queued: facts.RunQueued, root: str, now: int) -> StreamAppend:
+def _taken(  # noqa: PLR0917 - one append
+    log_id: str, key: SessionKey, message_id: str, named: _Named, root: str, now: int
+) -> StreamAppend:
     """Return the append that a message which starts no run is known by: a second one conflicts with it."""
-    taken = facts.InboundTaken(
-        session_key=str(key), message_id=queued.message_id, request_digest=queued.request_digest
-    )
-    stream = ids.inbound_stream(queued.run_id)
+    taken = facts.InboundTaken(session_key=str(key), message_id=message_id, request_digest=named.place)
+    stream = ids.inbound_stream(named.run_id)
     return append_of(log_id, stream, 0, (taken,), time=now, causation=None, correlation=root)
 
 

@@ -50,7 +50,14 @@ from intersession_actors.rules.prompt.silence import spoken
 from intersession_events.basics import ids
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import StoreUnavailable
-from intersession_events.facts import ExchangeAccepted, RunEnd, SendRefused, SessionOpened, ready
+from intersession_events.facts import (
+    ExchangeAccepted,
+    RunEnd,
+    SendRefused,
+    SessionOpened,
+    ready,
+    same_request,
+)
 from intersession_projections.views.run_outcomes.outcome import EndOfRun, RunOutcome, end_of
 
 DEFAULT_TIMEOUT_S: Final = 30
@@ -161,7 +168,8 @@ def _accepted_before(
     for item in service.log.stream(ids.exchange_stream(exchange_id), to=1):
         event = item.event
         if isinstance(event, ExchangeAccepted) and event.requester == call.caller.key:
-            return event if call.again or event.asked_digest == asked else None
+            is_same = asked is not None and same_request(event.digests, (asked,))
+            return event if call.again or is_same else None
     return None
 
 
@@ -184,7 +192,7 @@ def _was_accepted(send: Send) -> bool:
         return send.call.asks_for is not None and runs.get(send.run_id) is not None
     # One look: between two, another message can be accepted under the key.
     known = runs.by_idempotency_key(caller.name, key)
-    if known is not None and known.digest != send.digest:
+    if known is not None and not same_request(known.digests, (send.digest,)):
         raise key_conflict("message")
     return known is not None
 
@@ -336,8 +344,7 @@ def _accepted(send: Send, target: Target, verdict: Verdict) -> ExchangeAccepted:
         loop=no_loop is None,
         loop_reason=no_loop,
         idempotency_key=send.idempotency_key,
-        request_digest=send.digest,
-        asked_digest=send.asked,
+        request_digests=(send.digest,) if send.asked is None else (send.digest, send.asked),
         timeout_ms=round(send.timeout * 1000),
         send_rule=verdict.rule,
         target_version=0 if target.row is None else target.row.version,

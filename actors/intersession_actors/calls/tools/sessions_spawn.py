@@ -38,7 +38,7 @@ from intersession_events.basics import ids
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject, JsonValue, present
-from intersession_events.facts import Attachments, SpawnAccepted, ThreadAsked, ready
+from intersession_events.facts import Attachments, SpawnAccepted, ThreadAsked, ready, same_request
 
 LONGER_THAN_A_CHANNEL_S: Final = 30.0
 """How much longer than for a channel a call waits for a child's files and thread."""
@@ -158,7 +158,7 @@ def _known(service: Service, call: Call, asked: _CheckedSpawn, run_id: str) -> S
     stream = ids.spawn_stream(asking.flow_begun_by(service, "spawn", run_id))
     first = next((item.event for item in service.log.stream(stream, to=1)), None)
     # What was recorded of a call is without the contents of its files, so that it has another digest.
-    if isinstance(first, SpawnAccepted) and (call.again or first.request_digest == asked.digest):
+    if isinstance(first, SpawnAccepted) and (call.again or same_request(first.digests, (asked.digest,))):
         return first
     if key is not None and (
         first is not None or service.runs.by_idempotency_key(call.caller.name, key) is not None
@@ -253,7 +253,7 @@ def _accepted(
         sandboxed=allowed.sandboxed,
         depth=allowed.depth,
         idempotency_key=given.idempotency_key,
-        request_digest=asked.digest,
+        request_digests=(asked.digest,),
         attachments=_attachments(service, allowed.agent_id, files, spawn_id) if files else None,
         mount_path=asked.mount_path,
         awaited_until_ms=service.clock.now_ms() + milliseconds(given.wait) if given.wait else 0,

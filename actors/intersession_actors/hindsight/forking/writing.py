@@ -264,16 +264,28 @@ def _with_words(event: facts.Event, text: str) -> facts.Event:
     match event:
         case facts.ExchangeAccepted():
             return msgspec.structs.replace(
-                event, message=text, idempotency_key=None, request_digest=None, asked_digest=None
+                event,
+                message=text,
+                idempotency_key=None,
+                request_digest=None,
+                request_digests=(),
+                asked_digest=None,
             )
         case facts.SpawnAccepted():
             files = event.attachments and msgspec.structs.replace(event.attachments, withheld=True)
             return msgspec.structs.replace(
-                event, task=text, attachments=files, idempotency_key=None, request_digest=None
+                event,
+                task=text,
+                attachments=files,
+                idempotency_key=None,
+                request_digest=None,
+                request_digests=(),
             )
         case facts.RunQueued(message=message):
             said = None if message is None else msgspec.structs.replace(message, content=text)
-            return msgspec.structs.replace(event, message=said, idempotency_key=None, request_digest=None)
+            return msgspec.structs.replace(
+                event, message=said, idempotency_key=None, request_digest=None, request_digests=()
+            )
         case _:
             return event
 

@@ -26,6 +26,7 @@ def primary_run(accepted: facts.ExchangeAccepted, timeout_ms: int) -> facts.RunQ
         caller=accepted.caller,
         idempotency_key=accepted.idempotency_key,
         request_digest=accepted.request_digest,
+        request_digests=accepted.request_digests,
         exchange_id=accepted.exchange_id,
         turn=0,
     )

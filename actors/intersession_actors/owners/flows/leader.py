@@ -73,7 +73,7 @@ class Leader(ProcessManager[S, C, N]):
         budget, accepted = command.budget, command.accepted
         if flow.state is not None:
             # The same key raced with itself: one of the two was first (SEND-11).
-            if flow.state.accepted.request_digest == accepted.request_digest:
+            if facts.same_request(flow.state.accepted.digests, accepted.request_digests):
                 return Accepted(recorded=(), again=True)
             return Refused(
                 code="idempotency_conflict",

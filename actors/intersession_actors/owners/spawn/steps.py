@@ -66,6 +66,7 @@ def task_run(accepted: facts.SpawnAccepted) -> facts.RunQueued:
         caller=accepted.caller,
         idempotency_key=accepted.idempotency_key,
         request_digest=accepted.request_digest,
+        request_digests=accepted.request_digests,
         spawn_id=accepted.spawn_id,
         model=accepted.model,
         thinking=accepted.thinking,

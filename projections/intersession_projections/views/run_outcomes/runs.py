@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from intersession_events.basics.ids import retry_of
-from intersession_events.facts import Event, RunEnd, RunQueued
+from intersession_events.facts import Event, FlowAccepted, RunEnd, RunQueued
 from intersession_events.log.log import Log
 from intersession_events.log.sql import Ask, Row, SqlValue, among
 from intersession_projections.basics.columns import beginning_with, hashed, packed, to_text, unpacked
@@ -17,10 +17,10 @@ from intersession_projections.views.run_outcomes.stored import COLUMNS, FAILED, 
 
 
 class KeyUse(NamedTuple):
-    """The run of an idempotency key, and the digest of its request."""
+    """The run of an idempotency key, and the digests of its request (`same_request`)."""
 
     run_id: str
-    digest: str | None
+    digests: tuple[str | None, ...]
 
 
 class RunOfChain(NamedTuple):
@@ -107,10 +107,18 @@ class Runs:
     def by_idempotency_key(self, caller: str, key: str) -> KeyUse | None:
         """Return the run of a caller's idempotency key: always the first one that it was used for (SEND-11)."""
         rows = self._log.query(
-            "SELECT run_id, digest FROM run_keys WHERE key = ? AND caller = ? ORDER BY position, run_id LIMIT 1",
+            "SELECT run_id, digest, position FROM run_keys WHERE key = ? AND caller = ? ORDER BY position, run_id LIMIT 1",
             (to_text(key), caller),
         )
-        return next((KeyUse(unpacked(run_id), digest) for run_id, digest in rows), None)
+        for run_id, digest, position in rows:
+            # An erasure takes the digests out of the event: so no view has them.
+            found = () if digest is not None else self._log.at([position])
+            digests = next(
+                (one.event.digests for one in found if isinstance(one.event, RunQueued | FlowAccepted)),
+                (digest,),
+            )
+            return KeyUse(unpacked(run_id), digests)
+        return None
 
     def by_any_key(self, key: str, caller: str | None = None) -> str | None:
         """Return the run id of a caller's own idempotency key (GATE-1); without a caller, of its first use by any caller."""

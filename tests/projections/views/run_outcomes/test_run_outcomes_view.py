@@ -113,7 +113,7 @@ def test_a_callers_key_stands_for_its_first_run_for_ever(story: Story) -> None:
     story.put(STREAM, queued(caller="agent:ops:main"))
     story.put("exchange:x", accepted())
     story.put("exchange:y", accepted("other", digest="d2"))
-    assert runs.by_idempotency_key("agent:ops:main", "k") == KeyUse("r", "d")
+    assert runs.by_idempotency_key("agent:ops:main", "k") == KeyUse("r", ("d",))
     assert runs.by_idempotency_key("agent:main:main", "k") is None
     assert runs.by_idempotency_key("agent:ops:main", "K") is None
 
