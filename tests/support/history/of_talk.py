@@ -33,8 +33,8 @@ from intersession_events.facts import (
     SpawnClosed,
     TurnEnded,
     TurnRequested,
-    text_of,
     same_request,
+    text_of,
 )
 from intersession_events.log.recorded import Recorded
 from support.history.evidence import Evidence, is_word, said
