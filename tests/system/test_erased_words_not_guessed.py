@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from intersession import MemoryChannel, SessionSystem, Turn
+from intersession import MemoryChannel, Outbound, SessionSystem, Turn
 from intersession_actors.hindsight.replaying.redeciding.deciding_again import redecided_all
 from intersession_actors.hindsight.replaying.redeciding.sources import Sources
 from intersession_actors.rules.errors import ToolRefused
@@ -30,7 +30,7 @@ CONFIG = merged(
     SEES_ALL,
     {
         "agents": {"defaults": {"subagents": {"allowAgents": ["b"]}}},
-        "session": {"agentToAgent": {"maxPingPongTurns": 2}},
+        "session": {"agentToAgent": {"maxPingPongTurns": 2, "hold": "every-turn"}},
     },
 )
 
@@ -55,7 +55,7 @@ class Played:
             self.path,
             runtime=self.runtime,
             agents={"a": self._answers, "b": self._answers},
-            channels={"chat": MemoryChannel()},
+            channels={"chat": MemoryChannel(), "bad": self._fails},
             config=CONFIG,
         ) as system:
             self.system = system
@@ -68,6 +68,9 @@ class Played:
         if "fail" in turn.message:
             raise RuntimeError(self.word)
         return self.word if turn.step == "message" else "REPLY_SKIP"
+
+    def _fails(self, _out: Outbound) -> None:
+        raise RuntimeError(self.word)
 
     def _inbound(self, text: str, **more: Any) -> Any:
         said = {"channel": "chat", "chat_id": "u", "sender": "u", "agent_id": "a", "text": text} | more
@@ -96,10 +99,13 @@ class Played:
         self._call("agent", sessionKey=A, message=word, idempotencyKey="k2", extraSystemPrompt=word)
         self._call("chat.inject", sessionKey=A, message=word)
         self._call("send", channel="chat", to="u", message=word, sessionKey=A, idempotencyKey="k3")
+        self._call("send", channel="bad", to="u", message=word, sessionKey=A, idempotencyKey="k6")
         self._call("notes.pin", run=self.runs[0], text=word)
         sent = {"sessionKey": B, "message": word, "timeoutSeconds": 0, "idempotencyKey": "k4"}
         assert tools.call("sessions_send", sent)["status"] == "accepted"
         self.runtime.run_for(60)
+        while held := self._call("exchanges.held")["held"]:
+            self._call("exchanges.release", runId=held[0]["runId"], text=word)
         spawned = {"task": word, "agentId": "b", "idempotencyKey": "k5"}
         self.child = tools.call("sessions_spawn", spawned)["childSessionKey"]
         self.runtime.run_for(60)
@@ -145,6 +151,9 @@ def test_nothing_that_stays_tells_a_guess_of_an_erased_word_from_another(tmp_pat
     with open_log(f"sqlite:///{yes.path}", inline=inline_views()) as log:
         assert verify_log(log).ok
         assert views_proven(log, inline_views())[0] == []
+        records = [one.decision for one in log.all() if one.decision]
+        assert any('"asked":"ReleaseExchange"' in one and '"text":' in one for one in records)
+        assert any('"asked":"DeliveryReturned","with":{' in one and '"error":0' in one for one in records)
         again = [*redecided_all(Sources(log.log_id, log.all()))]
         assert {one.problem for one in again if not one.is_same} <= {
             "words that it was decided upon were erased"

@@ -67,7 +67,7 @@ def _without_text(event: E) -> E:
 def are_erased(came: Sequence[Recorded], outcome: object) -> bool:
     """Whether the input or its events were erased; the decision can't be repeated then."""
     said = outcome.text if isinstance(outcome, RunEnded) else None
-    return said == facts.ERASED or facts.ERASED in texts_in(came)
+    return said == facts.ERASED or facts.ERASED in texts_in(one.event for one in came)
 
 
 def decision_of(around: Around, recorded: Recorded, rules: Rules[L, C, N]) -> Decision[L, C, N] | None:
@@ -77,7 +77,7 @@ def decision_of(around: Around, recorded: Recorded, rules: Rules[L, C, N]) -> De
     if state is None or not first.decision:
         return None
     log_id = around.log.lineage.log_id_at(first.position)
-    read = RecordRead(record_in(first.decision), first.stream, log_id, words_of(came))
+    read = RecordRead(record_in(first.decision), first.stream, log_id, words_of(one.event for one in came))
     outcome = rules.command_in(read) or _outcome_of(around, read.record, state.pending, first)
     if not rules.takes(outcome):
         return None

@@ -16,7 +16,7 @@ from intersession_actors.owners.delivery.rules import Circumstances, Delivery, d
 from intersession_actors.owners.flows.rules import RecordRead, Rules
 from intersession_actors.owners.streams.commands import Resume
 from intersession_actors.owners.streams.judgements import judgement_value
-from intersession_actors.owners.streams.records import Words, digest_of, present
+from intersession_actors.owners.streams.records import Told, Words, present
 from intersession_actors.rules.policy.sending import Verdict
 from intersession_events import facts
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
@@ -40,19 +40,19 @@ def inputs_of(command: DeliveryCommand) -> JsonObject:
                 {
                     "attempt": command.attempt,
                     "begins": command.begins,
-                    "receipt": _digest(delivered.receipt),
+                    "receipt": _told(delivered.receipt),
                     "sent": delivered.sent,
                 }
             )
         case DeliveryReturned(result=NotDelivered() as failed):
-            return {"error": digest_of(failed.error)} | present(
+            return {"error": Told(failed.error)} | present(
                 {
                     "attempt": command.attempt,
                     "begins": command.begins,
                     "inDoubt": failed.in_doubt,
                     "laterMs": failed.later_ms,
                     "retry": failed.retry,
-                    "traceback": _digest(failed.traceback),
+                    "traceback": _told(failed.traceback),
                 }
             )
         case RetryDelivery() | GiveUpDelivery():
@@ -117,8 +117,8 @@ def circumstances_in(read: RecordRead, state: Delivery) -> Circumstances:
     )
 
 
-def _digest(words: str | None) -> str | None:
-    return None if words is None else digest_of(words)
+def _told(words: str | None) -> Told | None:
+    return None if words is None else Told(words)
 
 
 def _result(inputs: JsonMapping, words: Words) -> Delivered | NotDelivered:

@@ -198,7 +198,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         """Return the record of a decision."""
         asked = plan.asked or command
         inputs = self.rules.inputs_of(asked) if self.rules.takes(asked) else {}
-        return record_of(type(asked).__name__, inputs, plan.knew)
+        return record_of(type(asked).__name__, inputs, plan.knew, plan.told)
 
     def cannot_go_on(self, owner: Owner[S, C], error: Exception, told: CommandOutcome[C] | None) -> None:
         """Retry a failed flow, from the log; set it aside if that does not help."""

@@ -107,7 +107,7 @@ class Decider:
 
     def record(self, command: commands.SessionCommand, plan: Plan) -> str:
         """Return the record of a decision."""
-        return record_of(type(command).__name__, inputs_of(command), plan.knew)
+        return record_of(type(command).__name__, inputs_of(command), plan.knew, plan.told)
 
     def unstorable(
         self, command: commands.SessionCommand, error: NotStorable

@@ -5,7 +5,8 @@ actor alone has (a channel is called, an agent is) stand in `effects.py` of its 
 durable; what is done next is decided when all before it is done.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -24,7 +25,7 @@ from intersession_actors.owners.streams.commands import (
 from intersession_actors.owners.streams.texts import TextsUnread
 from intersession_actors.running.failures.failure import FailureKind
 from intersession_events.basics.plain_json import JsonObject
-from intersession_events.facts import Event
+from intersession_events.facts import DeliveryDecided, Event
 from intersession_events.log.log import InFlight
 from intersession_events.log.recorded import StreamAppend
 
@@ -219,3 +220,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     asked: Command | None = None
     knew: JsonObject = {}
     effects: Sequence[Effect] = ()
+
+    def told(self) -> Iterator[Event]:
+        """Yield its events, and the texts for channels that it carries: they have the words that its record tells of."""
+        yield from self.events
+        for append in sorted(self.carried, key=attrgetter("stream")):
+            yield from (one.event for one in append.drafts if isinstance(one.event, DeliveryDecided))

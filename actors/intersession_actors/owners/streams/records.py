@@ -2,10 +2,11 @@
 
 It names the command (`asked`), its inputs (`with`) and every part of the circumstances that was not as it nearly always is
 (`knew`). What the log has is not said again: how a run or a delivery ended stands in the event that the append was caused by. It
-never holds words, which could be erased: they stand in the events of the append, and the record has their SHA-256.
+never holds words, which could be erased: they stand in the events of the append, and the record says which of them. In the
+first logs it has their SHA-256 instead.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final
@@ -18,8 +19,11 @@ from intersession_events import facts
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.log.recorded import Recorded
 
-Words = Callable[[str], str]
-"""Returns the words that have a digest, from the events of the append."""
+Words = Callable[[int | str], str]
+"""Returns the words that have a number (in the first logs, a digest) among the texts of the append."""
+
+_NOWHERE: Final = -1
+"""Stands for words that no event of the append has: nothing that was decided holds them."""
 
 _MOST_BREAKS: Final = 8
 """The most blank lines that a notice to a person may have to be known again behind what an agent had shown."""
@@ -40,11 +44,32 @@ _ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
 _DECODE: Final = msgspec.json.Decoder(Record).decode
 
 
-def record_of(asked: str, inputs: JsonObject = _NOTHING, knew: JsonObject = _NOTHING) -> str:
-    """Return the record of a decision about a command of that name."""
+class Told:
+    """Words in a record that is being made: there stands their number among the texts of the append."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+
+def record_of(
+    asked: str,
+    inputs: JsonObject = _NOTHING,
+    knew: JsonObject = _NOTHING,
+    append: Callable[[], Iterable[facts.Event]] = tuple,
+) -> str:
+    """Return the record of a decision about a command of that name; `append` returns its events, those that it carries last."""
     if not inputs and not knew:
         return _bare(asked)
-    return _ENCODE(Record(asked, knew, inputs)).decode()
+
+    def number(told: object) -> int:
+        if not isinstance(told, Told):
+            raise TypeError(f"a record holds no {type(told).__name__}")
+        texts = texts_in(append())
+        return texts.index(told.words) if told.words in texts else _NOWHERE
+
+    return msgspec.json.encode(Record(asked, knew, inputs), order="sorted", enc_hook=number).decode()
 
 
 @lru_cache(64)
@@ -61,32 +86,32 @@ def record_in(decision: str) -> Record:
     return _DECODE(decision)
 
 
-def digest_of(words: str) -> str:
-    """Return a text's stand-in in a record: its SHA-256, in hex."""
+def words_of(append: Iterable[facts.Event]) -> Words:
+    """Return a function from numbers to the texts of an append, and from digests; one that is not there, or not any more, is `[erased]`."""
+    texts = texts_in(append)
+
+    def words(told: int | str) -> str:
+        if isinstance(told, str):
+            return next((text for text in texts if _digest_of(text) == told), told)
+        return texts[told] if 0 <= told < len(texts) else facts.ERASED
+
+    return words
+
+
+def _digest_of(words: str) -> str:
     return sha256(words.encode(errors="surrogatepass")).hexdigest()
 
 
-def words_of(append: Sequence[Recorded]) -> Words:
-    """Return a function from digests to texts; texts that the append does not hold stay digests."""
-    said = {digest_of(text): text for text in texts_in(append)}
-    return lambda digest: said.get(digest, digest)
-
-
-def texts_in(append: Sequence[Recorded]) -> list[str]:
-    """Return all texts in the events of an append."""
-    found: list[str] = []
-    for one in append:
-        found += facts.words(one.event)
-        if (
-            isinstance(one.event, facts.DeliveryDone | facts.DeliveryPartDone)
-            and one.event.receipt is not None
-        ):
-            found.append(one.event.receipt)
-        if isinstance(one.event, facts.DeliveryDecided) and one.event.edits is not None:
-            found += _behind_breaks(
-                one.event.text
-            )  # a notice stands behind what was shown before it (STREAM-5)
-    return found
+def texts_in(append: Iterable[facts.Event]) -> list[str]:
+    """Return all texts in the events of an append; an erasure leaves each its number, but for the parts at the end."""
+    found, parts = list[str](), list[str]()
+    for event in append:
+        found += facts.words(event)
+        if isinstance(event, facts.DeliveryDone | facts.DeliveryPartDone) and event.receipt is not None:
+            found.append(event.receipt)
+        if isinstance(event, facts.DeliveryDecided) and event.edits is not None:
+            parts += _behind_breaks(event.text)  # a notice stands behind what was shown before it (STREAM-5)
+    return found + parts
 
 
 def _behind_breaks(text: str) -> list[str]:
@@ -134,7 +159,7 @@ def spent_in(knew: JsonMapping) -> Spent:
 
 def refused_of(refused: Mapping[str, StepRefused]) -> JsonObject:
     """Return a record's form of steps that sessions refused."""
-    return {run_id: {"code": one.code, "error": digest_of(one.error)} for run_id, one in refused.items()}
+    return {run_id: {"code": one.code, "error": Told(one.error)} for run_id, one in refused.items()}
 
 
 def refused_in(knew: JsonMapping, stream: str, words: Words) -> dict[str, StepRefused]:

@@ -6,6 +6,7 @@ Nothing else is looked at: no actor, no clock, no chance, and no event of the ap
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import chain, starmap, zip_longest
+from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -213,7 +214,8 @@ def _redecided(
 ) -> Redecided:
     first = append[0]
     try:
-        words = words_of((*append, *sources.texts_with(append)))
+        carried = sorted(sources.texts_with(append), key=attrgetter("stream"))
+        words = words_of(one.event for one in (*append, *carried))
         read = RecordRead(record_in(first.decision), first.stream, sources.log_id_of(first), words)
         found = _compared(sources, append, decide(sources, append, read))._replace(asked=read.record.asked)
     except Exception as error:  # noqa: BLE001 - a record that was made up can say anything

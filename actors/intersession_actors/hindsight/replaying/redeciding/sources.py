@@ -304,4 +304,4 @@ def are_erased(append: Sequence[Recorded], command: object) -> bool:
             came_in = tuple(facts.ERASED for text in told if facts.ERASED in text)
         case _:
             came_in = ()
-    return not _LEFT.isdisjoint((*texts_in(append), *came_in))
+    return not _LEFT.isdisjoint((*texts_in(one.event for one in append), *came_in))
