@@ -459,7 +459,7 @@ class TranscriptFold:
         self.window.add(message, len(encoded), tokens)
         self.size += len(encoded)
         self.tokens += tokens
-        self._chain = hashlib.sha256(self._chain + _ENCODER.encode(_left_of(message, encoded))).digest()
+        self._chain = hashlib.sha256(self._chain + _left_of(message, encoded)).digest()
 
 
 def _is_of_run(said: facts.Message) -> bool:
@@ -471,31 +471,21 @@ def _is_of_run(said: facts.Message) -> bool:
 _ERASED: Final = facts.ERASED.encode()
 
 
-def _left_of(message: facts.Message, encoded: bytes) -> tuple[object, ...]:
-    """Return what an erasure leaves of a message, and whether there was one."""
-    origin = message.provenance
+def _left_of(message: facts.Message, encoded: bytes) -> bytes:
+    """Return what an erasure leaves of a message in canonical JSON, from its id on, and whether there was one."""
+    mark, origin = b"1" if _ERASED in encoded else b"0", message.provenance
     if origin is not None and origin.sender_name is not None:
-        origin = msgspec.structs.replace(origin, sender_name=None)
-    return (
-        message.id,
-        message.role,
-        message.timestamp,
-        origin,
-        message.run_id,
-        message.model,
-        message.usage,
-        message.stop_reason,
-        message.tool_call_id,
-        message.tool_name,
-        message.is_error,
-        _ERASED in encoded,
-    )
+        unnamed = msgspec.structs.replace(origin, sender_name=None)
+        encoded = _ENCODER.encode(msgspec.structs.replace(message, provenance=unnamed))
+    # Only words stand before the id, and no field behind it has one.
+    return mark + encoded[encoded.rindex(b'"id":') :]
 
 
 def _hash(chain: bytes, context: str, message: facts.Message, partial: tuple[facts.Message, ...]) -> str:
-    """SHA-256 over the chain of the transcript's messages and what is left of the rest."""
+    """SHA-256 over the chain of the transcript's messages and what is left of the rest, one a line."""
+    beside = b"erased" if facts.ERASED in context else b"told" if context else b""
     rest = [_left_of(one, _ENCODER.encode(one)) for one in (message, *partial)]
-    return hashlib.sha256(chain + _ENCODER.encode((bool(context), facts.ERASED in context, rest))).hexdigest()
+    return hashlib.sha256(b"\n".join((chain, beside, *rest))).hexdigest()
 
 
 def context_hash(
@@ -507,7 +497,7 @@ def context_hash(
     """Return the hash of an existing context, such as a turn's (PROV-4)."""
     chain = b""
     for said in transcript:
-        chain = hashlib.sha256(chain + _ENCODER.encode(_left_of(said, _ENCODER.encode(said)))).digest()
+        chain = hashlib.sha256(chain + _left_of(said, _ENCODER.encode(said))).digest()
     return _hash(chain, context, message, partial)
 
 
