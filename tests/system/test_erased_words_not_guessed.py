@@ -136,6 +136,7 @@ def stored(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.ci
+@pytest.mark.sqlite("what is stored is compared as the file has it")
 @pytest.mark.clause("ERASE-3", "SEND-11", "INB-1")
 def test_nothing_that_stays_tells_a_guess_of_an_erased_word_from_another(tmp_path: Path) -> None:
     yes, nay = (Played(tmp_path / word, word) for word in ("yes", "nay"))
