@@ -1,4 +1,4 @@
-"""ERASE-3: what stays of two logs that differ in one short word alone is the same, once it is erased: so nothing tells a guess of it.
+"""ERASE-4: what stays of two logs that differ in one short word alone is the same, once it is erased: so nothing tells a guess of it.
 
 Both systems are simulated by one seed, with the same ids, times and salts. What differs is made of the words, but for hashes under
 a salt that went with them.
@@ -137,7 +137,7 @@ def stored(path: Path) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.ci
 @pytest.mark.sqlite("what is stored is compared as the file has it")
-@pytest.mark.clause("ERASE-3", "SEND-11", "INB-1")
+@pytest.mark.clause("ERASE-4", "SEND-11", "INB-1")
 def test_nothing_that_stays_tells_a_guess_of_an_erased_word_from_another(tmp_path: Path) -> None:
     yes, nay = (Played(tmp_path / word, word) for word in ("yes", "nay"))
 

@@ -59,7 +59,7 @@ class ExchangeAccepted(FlowAccepted, frozen=True, kw_only=True):
     `message` stands here only in an import, which may lack such a run: the run `run_id` has it. `route` is the target's at
     this moment (ANN-2). Without a `loop` no reply-back loop follows, for `loop_reason`. `request_digests` are the SHA-256 of
     the request, so that one idempotency key can't carry two messages (SEND-11), and of the request as it was typed, so
-    that it is known again when the sessions it names are gone; an erasure takes them (ERASE-3). Earlier logs have them as
+    that it is known again when the sessions it names are gone; an erasure takes them (ERASE-4). Earlier logs have them as
     `request_digest` and `asked_digest`. `send_rule` is the rule of the send policy
     that allowed it, `visibility` the requester's (VIS-1, clamped as VIS-5 says; None for the operator): both are judged
     again where they count later, and recorded there (CFG-3). `target_version` is the version of the target's stream when

@@ -124,7 +124,7 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     their place. `route` is the destination of the answer (INB-2); with None it goes nowhere. `timeout_ms` counts from
     the start of each attempt; 0 is no limit. `budget` is the state and the limits of its causal chain. `retry_of` is the
     failed run whose message this run answers again (GATE-6). `request_digests` are the SHA-256 of the request, by which its
-    key is known again (SEND-11); an erasure takes them (ERASE-3). `collects` is the most messages that one run answers where
+    key is known again (SEND-11); an erasure takes them (ERASE-4). `collects` is the most messages that one run answers where
     this one waits with others (QUEUE-2); `ahead` has it answered before all that wait (QUEUE-3).
     """
 

@@ -77,7 +77,7 @@ def test_a_step_of_the_same_place_is_known_by_what_it_says(log: AnyLog, *, of_pa
     assert verify_log(log).ok
 
 
-@pytest.mark.clause("O5", "ERASE-3")
+@pytest.mark.clause("O5", "ERASE-4")
 def test_a_step_whose_words_are_erased_is_known_by_what_is_left(log: AnyLog) -> None:
     (first,) = log.append_now([decided(log.log_id, "yes")]).recorded
     rows = ((1, left_of(first) or ""),)

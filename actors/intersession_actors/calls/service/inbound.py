@@ -187,7 +187,7 @@ def _taken_before(service: Service, named: _Named) -> InboundAccepted | None:
 
 
 def _says(service: Service, taken: facts.InboundTaken, named: _Named) -> bool:
-    """Whether a message is the one that was recorded; of one that was erased the words are not compared (ERASE-3)."""
+    """Whether a message is the one that was recorded; of one that was erased the words are not compared (ERASE-4)."""
     if taken.request_digest != named.place:
         return False
     stream = ids.session_stream(taken.session_key)
