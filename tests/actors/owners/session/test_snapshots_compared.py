@@ -56,7 +56,7 @@ def compared(path: Path) -> tuple[Sequence[Finding], Sequence[str]]:
 def test_snapshots_that_are_what_the_events_say_are_no_findings(path: Path) -> None:
     seen: list[tuple[int, int]] = []
     with open_log(f"sqlite:///{path}", read_only=True) as log:
-        assert len(log.states.versions(STREAM, "session_state.2")) == 2
+        assert len(log.states.versions(STREAM, "session_state.3")) == 2
         assert snapshots_compared(log, lambda done, of: seen.append((done, of))) == ([], [])
 
     assert seen == [(1, 1)]
@@ -122,11 +122,11 @@ def test_a_snapshot_whose_digest_was_computed_again_is_a_finding(path: Path) -> 
 @pytest.mark.parametrize(
     ("stream", "topic", "state"),
     [
-        ("CAST(X'ff' AS TEXT)", "'session_state.2'", "X'7b7d'"),
-        ("X'ff'", "'session_state.2'", "X'7b7d'"),
+        ("CAST(X'ff' AS TEXT)", "'session_state.3'", "X'7b7d'"),
+        ("X'ff'", "'session_state.3'", "X'7b7d'"),
         (f"'{STREAM}'", "CAST(X'ff' AS TEXT)", "X'7b7d'"),
-        (f"'{STREAM}'", "'session_state.2'", "CAST(X'ff' AS TEXT)"),
-        (f"'{STREAM}'", "'session_state.2'", "CAST(X'7b7d' AS TEXT)"),
+        (f"'{STREAM}'", "'session_state.3'", "CAST(X'ff' AS TEXT)"),
+        (f"'{STREAM}'", "'session_state.3'", "CAST(X'7b7d' AS TEXT)"),
     ],
 )
 def test_a_row_that_can_not_be_read_hides_no_other(path: Path, stream: str, topic: str, state: str) -> None:
@@ -153,7 +153,7 @@ def test_snapshots_of_another_shape_are_named_as_not_compared(path: Path) -> Non
 
     assert findings == []
     assert unproven == [
-        "What 2 snapshots of another shape hold: this version reads only session_state.2, and uses none of them."
+        "What 2 snapshots of another shape hold: this version reads only session_state.3, and uses none of them."
     ]
 
 
