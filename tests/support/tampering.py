@@ -947,7 +947,7 @@ VIEWS: tuple[Kind, ...] = (
             f"{NO_SNAPSHOTS_YET}; INSERT INTO stored_snapshots VALUES ({stream}, 3, {topic}, X'7b7d')",
         )
         for what, stream, topic in (
-            ("a stream", "CAST(X'ff' AS TEXT)", "'session_state.2'"),
+            ("a stream", "CAST(X'ff' AS TEXT)", "'session_state.3'"),
             ("a topic", "'session:agent:main:main'", "CAST(X'ff' AS TEXT)"),
         )
     ),
