@@ -16,7 +16,7 @@ from intersession_actors.owners.delivery.rules import Circumstances, Delivery, d
 from intersession_actors.owners.flows.rules import RecordRead, Rules
 from intersession_actors.owners.streams.commands import Resume
 from intersession_actors.owners.streams.judgements import judgement_value
-from intersession_actors.owners.streams.records import Told, Words, present
+from intersession_actors.owners.streams.records import Wording, Words, present
 from intersession_actors.rules.policy.sending import Verdict
 from intersession_events import facts
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
@@ -45,7 +45,7 @@ def inputs_of(command: DeliveryCommand) -> JsonObject:
                 }
             )
         case DeliveryReturned(result=NotDelivered() as failed):
-            return {"error": Told(failed.error)} | present(
+            return {"error": Wording(failed.error)} | present(
                 {
                     "attempt": command.attempt,
                     "begins": command.begins,
@@ -117,8 +117,8 @@ def circumstances_in(read: RecordRead, state: Delivery) -> Circumstances:
     )
 
 
-def _told(words: str | None) -> Told | None:
-    return None if words is None else Told(words)
+def _told(words: str | None) -> Wording | None:
+    return None if words is None else Wording(words)
 
 
 def _result(inputs: JsonMapping, words: Words) -> Delivered | NotDelivered:

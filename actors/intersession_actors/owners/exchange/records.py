@@ -10,7 +10,7 @@ from intersession_actors.owners.exchange.exchange import Exchange
 from intersession_actors.owners.exchange.rules import Circumstances, decide, fold
 from intersession_actors.owners.flows import led
 from intersession_actors.owners.flows.rules import RecordRead, Rules
-from intersession_actors.owners.streams.records import Told, Words, present
+from intersession_actors.owners.streams.records import Wording, Words, present
 from intersession_actors.rules.policy.holding import HoldOrder
 from intersession_events import facts
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
@@ -27,7 +27,7 @@ def inputs_of(command: ExchangeCommand) -> JsonObject:
                     "action": command.action,
                     "by": command.by,
                     "forGood": command.for_good,
-                    "text": None if command.text is None else Told(command.text),
+                    "text": None if command.text is None else Wording(command.text),
                 }
             )
         case _:
@@ -93,7 +93,7 @@ def _order(order: HoldOrder) -> JsonObject:
         {
             "before": order.before,
             "by": order.by,
-            "note": None if order.note is None else Told(order.note),
+            "note": None if order.note is None else Wording(order.note),
             "order": order.order,
             "source": order.source,
         }

@@ -14,7 +14,7 @@ from intersession_actors.owners.session.answers import reply_id
 from intersession_actors.owners.session.rules import Beginning, Circumstances, Start, ThreadLeft, beginning_of
 from intersession_actors.owners.session.state import Session
 from intersession_actors.owners.streams.judgements import judgement_value
-from intersession_actors.owners.streams.records import Record, Told, Words, present, spent_in, spent_of
+from intersession_actors.owners.streams.records import Record, Wording, Words, present, spent_in, spent_of
 from intersession_actors.rules.config.messages import FOLLOWUP, INBOUND, Queueing
 from intersession_actors.rules.config.tools import Compaction
 from intersession_actors.rules.errors import Judgement
@@ -89,9 +89,9 @@ def knew_of(now: Circumstances) -> JsonObject:
     if now.retries:
         knew["retries"] = now.retries
     if now.failure_text:
-        knew["failureText"] = Told(now.failure_text)
+        knew["failureText"] = Wording(now.failure_text)
     if now.shown is not None:
-        knew["shown"] = Told(now.shown)
+        knew["shown"] = Wording(now.shown)
     return knew
 
 

@@ -16,7 +16,7 @@ from intersession_actors.owners.spawn.commands import (
 from intersession_actors.owners.spawn.effects import effects
 from intersession_actors.owners.spawn.rules import Circumstances, Spawn, decide, fold
 from intersession_actors.owners.streams.commands import ChildGone, Refused, RunEnded
-from intersession_actors.owners.streams.records import Told, present
+from intersession_actors.owners.streams.records import Wording, present
 from intersession_events import facts
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 
@@ -34,7 +34,7 @@ def inputs_of(command: SpawnCommand) -> JsonObject:
                 }
             )
         case Prepared(refused=Refused() as refused):
-            return {"code": refused.code, "error": Told(refused.error)}
+            return {"code": refused.code, "error": Wording(refused.error)}
         case RunEnded(thread=facts.Route() as thread):
             return {"thread": present(asdict(thread))}
         case FilesRemoved():

@@ -44,7 +44,7 @@ _ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
 _DECODE: Final = msgspec.json.Decoder(Record).decode
 
 
-class Told:
+class Wording:
     """Words in a record that is being made: there stands their number among the texts of the append."""
 
     __slots__ = ("words",)
@@ -64,7 +64,7 @@ def record_of(
         return _bare(asked)
 
     def number(told: object) -> int:
-        if not isinstance(told, Told):
+        if not isinstance(told, Wording):
             raise TypeError(f"a record holds no {type(told).__name__}")
         texts = texts_in(append())
         return texts.index(told.words) if told.words in texts else _NOWHERE
@@ -159,7 +159,7 @@ def spent_in(knew: JsonMapping) -> Spent:
 
 def refused_of(refused: Mapping[str, StepRefused]) -> JsonObject:
     """Return a record's form of steps that sessions refused."""
-    return {run_id: {"code": one.code, "error": Told(one.error)} for run_id, one in refused.items()}
+    return {run_id: {"code": one.code, "error": Wording(one.error)} for run_id, one in refused.items()}
 
 
 def refused_in(knew: JsonMapping, stream: str, words: Words) -> dict[str, StepRefused]:
