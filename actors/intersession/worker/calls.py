@@ -151,8 +151,7 @@ class Calls:
             call.is_lost = True
             self.changed.notify_all()
         logger.info("attempt %d of %s is over here", lost.attempt, lost.id)
-        if self._executor.is_running(lost.id, lost.attempt):
-            self._executor.cancel(lost.id)
+        self._executor.cancel(lost.id, lost.attempt)  # the next attempt may have begun here
         call.acts.end()
 
     def stop(self, grace: float) -> None:
@@ -203,7 +202,7 @@ class Calls:
                 self._executor.cancel(offer.id)
                 self._executor.start(call.turn, partial(self._answered, call), partial(self._late, call))
                 if call.is_lost:
-                    self._executor.cancel(offer.id)
+                    self._executor.cancel(offer.id, offer.attempt)
             return
 
     def _deliver(self, call: _Call) -> None:

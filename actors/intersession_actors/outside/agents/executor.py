@@ -329,16 +329,18 @@ class AgentExecutor:
 
         self._outside.call(call, agent.function, turn, inside=within, lane=runner, on_loop=agent.is_async)
 
-    def cancel(self, run_id: str) -> None:
-        """Stop a run as far as possible: its task is cancelled, its thread given up and replaced.
+    def cancel(self, run_id: str, attempt: int | None = None) -> None:
+        """Stop a run as far as possible, or only one attempt of it: its task is cancelled, its thread given up and replaced.
 
         Its callback is not called any more.
         """
         with self._changed:
-            running = self._running.pop(run_id, None)
-        if running is not None:
-            self._cancel([running])
-            self.pieces.over(run_id, running.attempt)
+            running = self._running.get(run_id)
+            if running is None or attempt not in {None, running.attempt}:
+                return
+            del self._running[run_id]
+        self._cancel([running])
+        self.pieces.over(run_id, running.attempt)
 
     def is_running(self, run_id: str, attempt: int) -> bool:
         """Whether this process is calling the agent for this attempt."""

@@ -247,6 +247,22 @@ def test_an_agent_nobody_registered_is_no_agent(executor: AgentExecutor) -> None
     assert not executor.has("nobody")
 
 
+def test_one_attempt_is_stopped_and_not_the_next_one_that_has_begun(executor: AgentExecutor) -> None:
+    """A worker that heard late that its attempt was over stopped the next one, which then never came back."""
+    results, gate = Results(), threading.Event()
+
+    def agent(turn: Turn) -> str:
+        gate.wait(WAIT)
+        return f"attempt {turn.attempt}"
+
+    executor.register("agent", agent)
+    executor.start(a_turn(attempt=2), results)
+    executor.cancel("run", 1)
+    gate.set()
+
+    assert results.next() == Answered(text="attempt 2")
+
+
 def test_registering_something_that_is_no_agent_says_what_is(executor: AgentExecutor) -> None:
     with pytest.raises(
         ToolRefused, match=r"agents\['agent'\]: 'no agent' is no agent, give a function `agent"
