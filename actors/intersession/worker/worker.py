@@ -101,6 +101,8 @@ class Worker:
             raise invalid("token", f"there is none: give one, or set ${TOKEN_VARIABLE}")
         self._hosts_loop = HostsLoop()
         self._closing = threading.Lock()
+        self._saying = threading.Lock()
+        """Is held while the worker is announced again, or leaves: who has left is not there any more."""
         self._ended = threading.Event()
         self._is_draining = False
         self._beats_at = 0.0
@@ -166,7 +168,8 @@ class Worker:
             self._calls.stop(seconds)
             self._ended.set()
             try:
-                self._work.leave(self.name)
+                with self._saying:
+                    self._work.leave(self.name)
             except LogError as error:
                 logger.info("the worker could not say that it ends: %s", error)
             self._work.close()
@@ -211,7 +214,7 @@ class Worker:
         try:
             offers = self._work.take(self.name, most, _TAKE_S)
         except WorkRefused:
-            self._announce()  # it was forgotten: it could not say for long that it lives
+            self._announce_again()  # it was forgotten: it could not say for long that it lives
             return
         for offer in offers:
             self._calls.begin(offer, asked_at)
@@ -246,8 +249,13 @@ class Worker:
             )
         )
 
+    def _announce_again(self) -> None:
+        with self._saying:
+            if not self._ended.is_set():
+                self._announce()
+
     def _say_draining(self) -> None:
-        self._tried(self._announce)
+        self._tried(self._announce_again)
 
     def _tried(self, what: Callable[[], object]) -> None:
         """Do something, and go on whatever comes of it: calls that it has are not given up because of it."""

@@ -119,6 +119,32 @@ def test_a_worker_that_drains_takes_no_more_and_ends_what_it_has() -> None:
         assert second.name != first.name
 
 
+@pytest.mark.clause("WORK-10")
+def test_a_worker_that_has_left_does_not_come_back_by_saying_that_it_drains(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said, has_left = threading.Event(), threading.Event()
+    with beside(":memory:") as writer:
+        worker = writer.worker({"main": answer})
+        announce, leave = worker._announce, worker._work.leave
+
+        def announce_late() -> None:
+            has_left.wait(0.2)
+            announce()
+            said.set()
+
+        def leaves(name: str) -> None:
+            leave(name)
+            has_left.set()
+            said.wait(0.2)
+
+        monkeypatch.setattr(worker, "_announce", announce_late)
+        monkeypatch.setattr(worker._work, "leave", leaves)
+        worker.close()
+
+        assert writer.system.log.work.workers() == []
+
+
 @pytest.mark.ci
 @pytest.mark.clause("WORK-10")
 def test_what_a_worker_leaves_behind_is_tried_again_by_another() -> None:
