@@ -27,6 +27,7 @@ from intersession_actors.rules.gate.values import invalid, seconds_of
 from intersession_actors.running.host.extras import imported
 from intersession_actors.running.host.hosts_loop import HostsLoop
 from intersession_actors.running.host.own_threads import to_its_end
+from intersession_events.basics.closing import Closing
 from intersession_events.basics.errors import LogError, StoreUnavailable, WorkRefused
 from intersession_events.basics.machine import VERSION, random_id
 from intersession_events.basics.plain_json import JsonMapping
@@ -52,7 +53,7 @@ _LOOK_S: Final = 1.0
 """A worker that has calls asks at least this often which of them are over."""
 
 
-class Worker:
+class Worker(Closing):
     """A worker for agents and channels of a log that has its writer elsewhere.
 
     `store` is the log's database (`postgresql://…`): calls are taken there, under a role that may do nothing else. `gateway` are
@@ -178,14 +179,6 @@ class Worker:
     async def aclose(self, grace: float | None = None) -> None:
         """Like `close`, without blocking the event loop."""
         await to_its_end(self.close, grace)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     async def __aenter__(self) -> Self:
         self._hosts_loop.adopt(asyncio.get_running_loop())

@@ -62,9 +62,9 @@ def receipts_of(query: Query, *, after: int = 0) -> Sequence[CheckpointPublished
     return found
 
 
-def cosignatures_of(query: Query, *, after: int = 0) -> Mapping[int, Sequence[NoteSignature]]:
+def cosignatures_of(query: Query) -> Mapping[int, Sequence[NoteSignature]]:
     """Return the cosignatures that a log has of its checkpoints, by their positions. Each proves itself, or does not."""
-    return cosignatures_in(receipts_of(query, after=after))
+    return cosignatures_in(receipts_of(query))
 
 
 def cosignatures_in(receipts: Sequence[CheckpointPublished]) -> Mapping[int, Sequence[NoteSignature]]:

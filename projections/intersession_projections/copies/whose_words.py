@@ -72,11 +72,6 @@ class Person:
         """Whether the log knows them at all."""
         return bool(self.messages or self.runs or self.sessions)
 
-    @property
-    def spoke_in(self) -> int:
-        """In how many sessions they have said something."""
-        return len(self._spoke)
-
     def said(self, event: Event) -> bool:
         """Whether an event brings a message of theirs."""
         message = message_in(event)

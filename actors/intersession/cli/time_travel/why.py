@@ -157,17 +157,15 @@ def _value_of(value: JsonValue, unit: JsonValue) -> str:
 def show_effects(screen: Screen, found: EffectsAnswer, names: Names, *, steps: bool = False) -> None:
     """Print the effects of something, as a tree."""
     _line(screen, names, found["event"])
-    _show_tree(screen, names, found["effects"], 1, steps=steps)
+    _show_tree(screen, names, found["effects"], steps=steps)
     screen.line()
     opened = ", ".join(f"{one['kind']} {one['id']} (#{one['position']})" for one in found["open"])
     screen.dim(f"still open: {opened or 'nothing'}")
 
 
-def _show_tree(
-    screen: Screen, names: Names, effects: Iterable[EffectAnswer], depth: int, *, steps: bool
-) -> None:
+def _show_tree(screen: Screen, names: Names, effects: Iterable[EffectAnswer], *, steps: bool) -> None:
     """Print a tree. What follows from one thing alone stands below it, at the same depth: only branches go in."""
-    left = [(effect, depth) for effect in reversed(list(effects))]
+    left = [(effect, 1) for effect in reversed(list(effects))]
     while left:
         effect, level = left.pop()
         if steps or _is_told(effect):

@@ -3,8 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 from urllib.parse import urlsplit
 
 from websockets.exceptions import WebSocketException
@@ -13,6 +12,7 @@ from websockets.sync.client import ClientConnection, connect
 from intersession.gateway.admission.proof import Handshake, named_in, server_name, token_digest
 from intersession.gateway.protocol.frames import PROTOCOL
 from intersession_actors.rules.errors import REFUSAL_CODES, RefusalCode, ToolRefused
+from intersession_events.basics.closing import Closing
 from intersession_events.basics.machine import random_id
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, is_object
 
@@ -23,7 +23,7 @@ LOOK_S: Final = 0.2
 """How long a client waits for an event before it looks whether it is still to wait."""
 
 
-class GatewayClient:
+class GatewayClient(Closing):
     """Calls methods of a running gateway. Use it as a context manager.
 
     `address` is the gateway's, as the log's lock has it (`http://127.0.0.1:18789`). The token is not sent: each side
@@ -108,14 +108,6 @@ class GatewayClient:
     def close(self) -> None:
         """Close the connection."""
         self._open.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _known_to_each_other(self, address: str, token: str) -> None:
         """Prove to know the token, and have the gateway prove it."""

@@ -16,8 +16,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 import msgspec
 
@@ -25,6 +24,7 @@ from intersession_actors.rules.errors import REFUSAL_CODES, RefusalCode, ToolRef
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.running.host.own_threads import off_loop
 from intersession_actors.running.runtime.threads import Threads
+from intersession_events.basics.closing import Closing
 from intersession_events.basics.errors import IntersessionError
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 from intersession_events.facts import ready
@@ -180,7 +180,7 @@ class ControlSocket:
         return {"ok": True, "payload": payload}
 
 
-class ControlClient:
+class ControlClient(Closing):
     """Asks the process that writes a log on this machine, as its operator. A context manager, like a gateway's client.
 
     Raises:
@@ -223,14 +223,6 @@ class ControlClient:
 
     def close(self) -> None:
         """Do nothing: each call has a connection of its own."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _ask(self, request: JsonMapping, timeout: float | None) -> JsonObject:
         try:

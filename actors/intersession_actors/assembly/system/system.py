@@ -57,6 +57,7 @@ from intersession_actors.running.runtime.actor import Handler
 from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.pool import PooledRuntime
 from intersession_actors.running.runtime.runtime import Runtime, clock_of, ids_of, runtime_of
+from intersession_events.basics.closing import Closing
 from intersession_events.basics.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
@@ -72,7 +73,7 @@ _FORKS_END_S = 1.0
 """How long forks beside a host may take to stop; interrupted work in them goes on when they are opened again."""
 
 
-class SessionSystem(Operated):
+class SessionSystem(Operated, Closing):
     """A running session system over one log.
 
     `store` is the log's URL (`sqlite:///file.db`, `postgresql://…`, `:memory:`), or a log that is open already; without one
@@ -292,14 +293,6 @@ class SessionSystem(Operated):
     async def aclose(self, grace: float | None = None) -> None:
         """Like `close`, without blocking the event loop."""
         await to_its_end(self.close, grace)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     async def __aenter__(self) -> Self:
         if self._waiting is not None and not self._started:

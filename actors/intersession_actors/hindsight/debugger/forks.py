@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.closing import Closing
 from intersession_events.basics.errors import LogError
 from intersession_events.copies.forks.files import forks_called
 from intersession_events.stores.database import MEMORY
@@ -23,7 +23,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-class ForkViews:
+class ForkViews(Closing):
     """Opens named forks for reading, for the time of a block. Only the operator sees them."""
 
     def __init__(self, view: View) -> None:
@@ -31,12 +31,8 @@ class ForkViews:
         self._open = ExitStack()
         self._found: dict[Path, tuple[View, str]] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close what was opened."""
         self._open.close()
 
     def of(self, names: Sequence[object], *, field: str) -> tuple[View, list[object]]:

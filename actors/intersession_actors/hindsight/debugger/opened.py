@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.running.runtime.clock import SystemClock
+from intersession_events.basics.closing import Closing
 from intersession_events.basics.plain_json import JsonMapping
 from intersession_events.log.log import HostLog
 from intersession_events.stores.opened import open_log as open_store
@@ -17,7 +16,7 @@ from intersession_projections.questions.smells.smell import SmellRule
 from intersession_projections.views.inline_views import inline_views
 
 
-class OpenLog:
+class OpenLog(Closing):
     """A log that is open for reading only. Use it as a context manager, or close it."""
 
     def __init__(self, log: HostLog, config: Config, smells: Sequence[SmellRule] = ()) -> None:
@@ -32,14 +31,6 @@ class OpenLog:
     def close(self) -> None:
         """Close it."""
         self.log.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def open_log(

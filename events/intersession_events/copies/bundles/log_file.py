@@ -6,9 +6,9 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
+from intersession_events.basics.closing import Closing
 from intersession_events.copies.forks.forking import OwnRows
 from intersession_events.copies.forks.prefix import STREAM
 from intersession_events.facts import Erased, ForkedFrom
@@ -20,7 +20,7 @@ from intersession_events.stores.sqlite.filling import FileFilling
 _AT_ONCE: Final = 1000
 
 
-class LogFile:
+class LogFile(Closing):
     """Fills a new file with rows in the order of their positions. It has no views: opening it folds them.
 
     What SQLite can't write is an `OSError`, as for any file. Nothing in it comes from a clock or from chance, so that the same rows make the same file.
@@ -32,12 +32,8 @@ class LogFile:
         self._topics: set[str] = set()
         self._last = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close what was opened."""
         self._filling.close()
 
     def begin(self, log_id: str, created_ms: int) -> None:

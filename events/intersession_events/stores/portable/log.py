@@ -7,11 +7,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial, wraps
-from types import TracebackType
-from typing import ClassVar, Concatenate, Final, ParamSpec, Self, TypeVar, cast
+from typing import ClassVar, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from eventsourcing.persistence import EventStore
 
+from intersession_events.basics.closing import Closing
 from intersession_events.basics.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.basics.machine import monotonic_s, wall_clock_ms
 from intersession_events.basics.progress import Progress
@@ -74,7 +74,7 @@ FUNCTIONS: Final = "functions"
 """What `outdated` calls the functions of a log on a server, and the tables of what stands beside the events."""
 
 
-class PortableLog(Gathers):
+class PortableLog(Gathers, Closing):
     """A `Log` but for its opening: a database's own log says where it is, and begins (`_begin`) with what it has opened.
 
     Its events are read in its process alone, by connections that never wait for its writer.
@@ -466,14 +466,6 @@ class PortableLog(Gathers):
         self._views.close()
         self._end()
         self._frontier.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _the_writer(self) -> Writer:
         self._check_process()

@@ -177,9 +177,9 @@ def _outcome(reply: Line | None) -> tuple[str | None, RunStatus, str | None]:
     said = visible(message)
     match message.stop_reason:
         case "error":
-            return None, "error", _extra_text(message, "errorMessage") or "the model failed"
+            return None, "error", _error_of(message) or "the model failed"
         case "aborted":
-            return None, "aborted", _extra_text(message, "errorMessage")
+            return None, "aborted", _error_of(message)
         case _:
             return said, "ok", None
 
@@ -207,8 +207,8 @@ def _object(source: str) -> JsonObject:
         return {}
 
 
-def _extra_text(message: Message, name: str) -> str | None:
-    return a_text(_object(message.extra or "{}").get(name))
+def _error_of(message: Message) -> str | None:
+    return a_text(_object(message.extra or "{}").get("errorMessage"))
 
 
 def _is_answer(line: Line) -> bool:
