@@ -1,5 +1,7 @@
 """Events of a log as JSON, whole, for another process that folds them: a worker that has no way to the log's database."""
 
+from typing import Final
+
 import msgspec
 
 from intersession_events.basics.errors import CorruptEvent
@@ -26,28 +28,14 @@ class _Sent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     decision: str = ""
 
 
+_KNOWN: Final = tuple(name for name in _Sent.__struct_fields__ if name != "payload")
+"""What is sent of an event beside itself, by the names that it has in the log."""
+
+
 def sent(recorded: Recorded) -> msgspec.Raw:
     """Return an event with all that the log has of it, as JSON."""
-    return msgspec.Raw(
-        msgspec.json.encode(
-            _Sent(
-                position=recorded.position,
-                stream=recorded.stream,
-                version=recorded.version,
-                topic=recorded.topic,
-                payload=msgspec.Raw(encode(recorded.event)),
-                id=recorded.id,
-                time=recorded.time,
-                causation=recorded.causation,
-                correlation=recorded.correlation,
-                epoch=recorded.epoch,
-                prev=recorded.prev,
-                digest=recorded.digest,
-                hash=recorded.hash,
-                decision=recorded.decision,
-            )
-        )
-    )
+    known = {name: getattr(recorded, name) for name in _KNOWN}
+    return msgspec.Raw(msgspec.json.encode(_Sent(**known, payload=msgspec.Raw(encode(recorded.event)))))
 
 
 def received(event: JsonValue) -> Recorded:
@@ -61,19 +49,5 @@ def received(event: JsonValue) -> Recorded:
         one = msgspec.json.decode(msgspec.json.encode(event), type=_Sent)
     except (ValueError, TypeError) as error:
         raise CorruptEvent(f"an event that was sent is not of its shape: {error}") from None
-    return Recorded(
-        position=one.position,
-        stream=one.stream,
-        version=one.version,
-        topic=one.topic,
-        event=decode(one.topic, bytes(one.payload)),
-        id=one.id,
-        time=one.time,
-        causation=one.causation,
-        correlation=one.correlation,
-        epoch=one.epoch,
-        prev=one.prev,
-        digest=one.digest,
-        hash=one.hash,
-        decision=one.decision,
-    )
+    known = {name: getattr(one, name) for name in _KNOWN}
+    return Recorded(**known, event=decode(one.topic, bytes(one.payload)))

@@ -23,6 +23,9 @@ class IdText(str):
 ID_TEXT: Final = bytes(17)
 """What a text begins with that stands among bytes. Bytes that begin so are sorted as the texts are."""
 
+COLUMNS: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+"""How each statement begins that reads rows of events. A database in which the position has another name gives it this one."""
+
 Row: TypeAlias = tuple[Any, ...]  # what its columns hold is known where the statement is
 """What a statement returns."""
 

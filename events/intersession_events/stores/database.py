@@ -19,9 +19,6 @@ Row = tuple[int, str, int, str, bytes]
 MEMORY: Final = ":memory:"
 """The name and the place of a log that lies in no file."""
 
-COLUMNS: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-"""How each statement begins that reads a `Row`. A database in which the position has another name gives it this one."""
-
 
 class StoredRow(msgspec.Struct, frozen=True, gc=False):
     """A row with the fields of the library's `Notification`, which a dataclass takes six times as long to make."""

@@ -95,7 +95,7 @@ def _test(view: View, flow: Flow, folder: Path) -> dict[str, bytes]:
     recording = (folder / name).with_suffix(".jsonl")
     Recordings(view.log).write(flow, recording)
     for step in steps_of_flow(view.log, flow):
-        _touch(view, step.stream)
+        view.saw_stream(step.stream)
     return {name: text_of_test(flow_id(flow)).encode(), recording.name: recording.read_bytes()}
 
 
@@ -115,7 +115,7 @@ def _log(view: View, flow: Flow, at: str | None, folder: Path) -> bytes:
     _add_notes(view, flow, place, made.path)
     with open_log(made.path, read_only=True) as part:
         for stream in part.streams(session_stream("")):
-            _touch(view, stream)
+            view.saw_stream(stream)
     return Path(made.path).read_bytes()
 
 
@@ -140,10 +140,3 @@ def _kept(view: View) -> PortableLog:
     if not isinstance(log, PortableLog) or log.place == MEMORY:
         raise invalid("what", "a log in memory has no file, keep it in one")
     return log
-
-
-def _touch(view: View, stream: str) -> None:
-    """Take down for the receipt that a session is in the file."""
-    kind, _, key = stream.partition(":")
-    if kind == "session":
-        view.is_seen(key)

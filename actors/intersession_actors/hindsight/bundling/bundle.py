@@ -25,7 +25,7 @@ from intersession_events.copies.bundles.archive import (
     workplace,
     write_archive,
 )
-from intersession_events.copies.bundles.part import PartTaken, PartWanted, take_part
+from intersession_events.copies.bundles.part import PartWanted, take_part
 from intersession_events.copies.bundles.verifying import verifier
 from intersession_events.log.other_words import as_it_is
 from intersession_events.proofs.signatures import PrivateKey
@@ -122,7 +122,8 @@ def make_bundle(
             archived = write_archive(_entries(folder), place / whole.name, whole)
     except OSError as error:
         raise no_room(whole, error) from error
-    _note_sessions(view, taken)
+    for name in taken.names:
+        view.saw_stream(name)
     return BundleMade(
         path=whole,
         name=whole.name,
@@ -144,14 +145,6 @@ def _log_of(view: View) -> PortableLog:
     if not isinstance(log, PortableLog):
         raise BundleFailed("a bundle is made of a log in a store: open one")
     return log
-
-
-def _note_sessions(view: View, taken: PartTaken) -> None:
-    """Take down for the receipt which sessions are in the bundle."""
-    for name in taken.names:
-        kind, _, key = name.partition(":")
-        if kind == "session":
-            view.is_seen(key)
 
 
 def _write_report(contents: Contents) -> None:

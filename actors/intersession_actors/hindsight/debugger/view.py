@@ -136,6 +136,12 @@ class View:
         asked = (field for field, value in given.items() if value is not None)
         check_asked(question, asked, is_operator=self.is_operator)
 
+    def saw_stream(self, stream: str) -> None:
+        """Take down for the receipt whose session a stream is; others are nobody's."""
+        kind, _, key = stream.partition(":")
+        if kind == "session":
+            self.is_seen(key)
+
     def is_seen(self, key: str) -> bool:
         """Whether the caller sees a session, by its canonical key."""
         seen = self.sees is None or self.sees(key)

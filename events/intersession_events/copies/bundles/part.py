@@ -25,16 +25,13 @@ from intersession_events.facts import FileBlock, ForkedFrom, decode, files_in
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.row_state import hash_in, opened, payload_in
-from intersession_events.log.sql import Query, Row, marks
+from intersession_events.log.sql import COLUMNS, Query, Row, marks
 from intersession_events.proofs.statement import PUBLISHED, TAKEN, Checkpoint
 
 _PAGE: Final = 1000
 _AT_ONCE: Final = 200
 """The most streams in one statement."""
-_WHOLE: Final = (
-    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-    "WHERE rowid>? AND rowid<=? ORDER BY rowid LIMIT ?"
-)
+_WHOLE: Final = COLUMNS + "WHERE rowid>? AND rowid<=? ORDER BY rowid LIMIT ?"
 # The hash of a state in the short form lies before its payload, which may be long.
 _BRIEF: Final = (
     "SELECT rowid, originator_id, originator_version, topic, iif(substr(state, 1, 1) = X'01', substr(state, 1, 151), state) "
@@ -47,10 +44,7 @@ _LAST: Final = (
     "SELECT rowid, state FROM stored_events WHERE rowid BETWEEN 1 AND ? ORDER BY rowid DESC LIMIT 1"
 )
 _IDENTITY: Final = "SELECT created_ms FROM log_identity"
-_ERASED: Final = (
-    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-    "WHERE originator_id BETWEEN 'erased:' AND 'erased;' ORDER BY rowid"
-)
+_ERASED: Final = COLUMNS + "WHERE originator_id BETWEEN 'erased:' AND 'erased;' ORDER BY rowid"
 _FILE: Final = b'"type":"file"'
 
 

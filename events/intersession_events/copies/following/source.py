@@ -5,18 +5,15 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
-from intersession_events.log.sql import Query, Row, filled
+from intersession_events.log.sql import COLUMNS, Query, Row, filled
 from intersession_events.stores.portable.filling import Moved
 from intersession_events.stores.portable.log import PortableLog
 
 _HEAD: Final = "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
-_ROWS: Final = (
-    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-    "WHERE rowid > ? ORDER BY rowid LIMIT ?"
-)
+_ROWS: Final = COLUMNS + "WHERE rowid > ? ORDER BY rowid LIMIT ?"
 _AT_PLACES: Final = (
-    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-    "JOIN (VALUES {}) AS place ON originator_id = place.column1 AND originator_version = place.column2"
+    COLUMNS
+    + "JOIN (VALUES {}) AS place ON originator_id = place.column1 AND originator_version = place.column2"
 )
 _A_PLACE: Final = "(?, CAST(? AS BIGINT))"
 _AT_ONCE: Final = 64

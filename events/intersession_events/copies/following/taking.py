@@ -18,7 +18,7 @@ from intersession_events.log.envelope import FIRST, NOT_AUTHORISED, Erasing, dam
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.lineage import FORKED
 from intersession_events.log.row_state import hash_in, is_short, links_in, opened, payload_in
-from intersession_events.log.sql import Row
+from intersession_events.log.sql import COLUMNS, Row
 from intersession_events.proofs.published import Published
 from intersession_events.proofs.signatures import Trusted
 from intersession_events.proofs.statement import STREAM, TAKEN
@@ -183,9 +183,7 @@ class _Taking:
 
     def begin(self) -> int:
         """Check that the log is still what the copy has, by its last event; return that one's position."""
-        found = self.copy.execute(
-            "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events ORDER BY rowid DESC LIMIT 1"
-        ).fetchone()
+        found = self.copy.execute(COLUMNS + "ORDER BY rowid DESC LIMIT 1").fetchone()
         if found is None:
             return 0
         position, stream, version, topic = found[:4]

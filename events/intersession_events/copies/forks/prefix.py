@@ -7,17 +7,16 @@ from typing import Final, NamedTuple
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.lineage import FORKED
 from intersession_events.log.row_state import hash_in
-from intersession_events.log.sql import Query, Row
+from intersession_events.log.sql import COLUMNS, Query, Row
 
 STREAM: Final = "log"
 _UP_TO: Final = (
-    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-    "WHERE originator_id IN ({}) AND rowid<=? ORDER BY originator_id, originator_version"
+    COLUMNS + "WHERE originator_id IN ({}) AND rowid<=? ORDER BY originator_id, originator_version"
 )
 _AT_ONCE: Final = 200
 """The most streams in one statement."""
 _OF_LOG: Final = "SELECT rowid, originator_version, topic FROM stored_events WHERE originator_id='log' ORDER BY originator_version"
-_ROW: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events WHERE rowid=?"
+_ROW: Final = COLUMNS + "WHERE rowid=?"
 
 
 class Prefix(NamedTuple):

@@ -11,15 +11,12 @@ from intersession_events.log.envelope import NOT_AUTHORISED, Erasing
 from intersession_events.log.erasing import erased_stream, rows_erased
 from intersession_events.log.log import Log
 from intersession_events.log.row_state import Envelope
-from intersession_events.log.sql import Row
+from intersession_events.log.sql import COLUMNS, Row
 from intersession_events.log.verifying.rows import envelope_in
 from intersession_events.proofs.walk import CheckpointWalk
 
 _NO_EDITION: Final = "secrets are masked in the payload, which only an edition of a bundle may do, of events from before its cut"
-_ROW: Final = (
-    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-    "WHERE originator_id=? AND originator_version=?"
-)
+_ROW: Final = COLUMNS + "WHERE originator_id=? AND originator_version=?"
 
 
 class ErasureSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -7,7 +7,7 @@ from intersession_events.log.erasing import left_in
 from intersession_events.log.lineage import STREAM, lineage_of
 from intersession_events.log.log import Log
 from intersession_events.log.row_state import hash_in
-from intersession_events.log.sql import Row
+from intersession_events.log.sql import COLUMNS, Row, marks
 from intersession_events.log.verifying.report import Finding
 
 _PAGE = 200
@@ -58,12 +58,7 @@ def _made_of(log: Log, source: Log) -> ForkedFrom | None:
 
 
 def _differences(page: list[Row], source: Log) -> Iterator[Finding]:
-    marks = ", ".join("?" * len(page))
-    found = source.query(
-        "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "  # noqa: S608 - marks alone
-        f"WHERE rowid IN ({marks})",
-        [row[0] for row in page],
-    )
+    found = source.query(COLUMNS + f"WHERE rowid IN ({marks(page)})", [row[0] for row in page])
     there = {row[0]: row for row in found}
     for row in page:
         position, stream, version, topic, state = row

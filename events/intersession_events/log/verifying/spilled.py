@@ -19,14 +19,33 @@ class End(NamedTuple):
     hash: str | None
 
 
-class StreamEnds:
+class _Spilling:
+    """Has a temporary file once it has more than what is kept in memory."""
+
+    def __init__(self) -> None:
+        self._file: sqlite3.Connection | None = None
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _spilled(self, table: str) -> sqlite3.Connection:
+        """Return the file, which is made with its table at the first time."""
+        if self._file is None:
+            self._file = _temporary()
+            self._file.execute(f"CREATE TABLE {table}")
+        return self._file
+
+
+class StreamEnds(_Spilling):
     """Where each stream ends."""
 
     def __init__(self, at_hand: int = _STREAMS) -> None:
+        super().__init__()
         self._most = at_hand
         self._young: dict[str, End] = {}
         self._old: dict[str, End] = {}
-        self._file: sqlite3.Connection | None = None
         self._count = 0
 
     def __len__(self) -> int:
@@ -49,31 +68,23 @@ class StreamEnds:
                 self._spill()
         self._young[stream] = end
 
-    def close(self) -> None:
-        """Delete the temporary file."""
-        if self._file is not None:
-            self._file.close()
-
     def _spill(self) -> None:
         """Spill the least recently used entries; what is in memory is newer."""
-        if self._file is None:
-            self._file = _temporary()
-            self._file.execute("CREATE TABLE ends (stream PRIMARY KEY, version, hash) WITHOUT ROWID")
-        self._file.executemany(
+        self._spilled("ends (stream PRIMARY KEY, version, hash) WITHOUT ROWID").executemany(
             "INSERT OR REPLACE INTO ends VALUES (?, ?, ?)",
             ((stream, *self._old[stream]) for stream in sorted(self._old.keys() - self._young.keys())),
         )
         self._old, self._young = self._young, {}
 
 
-class Repeats:
+class Repeats(_Spilling):
     """Finds numbers that were added more than once."""
 
     def __init__(self, at_hand: int = _MARKS) -> None:
+        super().__init__()
         self._most = at_hand
         self._seen: set[int] = set()
         self._twice: set[int] = set()
-        self._file: sqlite3.Connection | None = None
 
     def tell(self, number: int) -> None:
         """Add a number of 64 bits."""
@@ -91,16 +102,10 @@ class Repeats:
             self._twice.update(number for (number,) in found)
         return self._twice
 
-    def close(self) -> None:
-        """Delete the temporary file."""
-        if self._file is not None:
-            self._file.close()
-
     def _spill(self) -> None:
-        if self._file is None:
-            self._file = _temporary()
-            self._file.execute("CREATE TABLE told (number INTEGER)")
-        self._file.executemany("INSERT INTO told VALUES (?)", zip(self._seen, strict=True))
+        self._spilled("told (number INTEGER)").executemany(
+            "INSERT INTO told VALUES (?)", zip(self._seen, strict=True)
+        )
         self._seen = set()
 
 

@@ -8,16 +8,16 @@ from typing import Final, NamedTuple
 from intersession_events.basics.errors import CorruptEvent, StoreUnavailable, UnknownTopic
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import COLUMNS
 from intersession_events.log.views import CarriedView, InlineView, PickingView, take_in
 from intersession_events.stores.folding.fold import PlainSql, Proven, layout_of
 
-_ROW: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
 _FIRST: Final = "SELECT originator_id, originator_version FROM stored_events WHERE rowid=?"
 _FROM: Final = (
-    f"{_ROW} WHERE originator_id=? AND originator_version>=? AND rowid<=? ORDER BY originator_version"
+    COLUMNS + "WHERE originator_id=? AND originator_version>=? AND rowid<=? ORDER BY originator_version"
 )
 _TOUCHED: Final = "SELECT name FROM inline_views WHERE position < 0"
-_OF_TOPICS: Final = f"{_ROW} WHERE topic IN ({{}}) AND rowid<=? ORDER BY rowid"
+_OF_TOPICS: Final = COLUMNS + "WHERE topic IN ({}) AND rowid<=? ORDER BY rowid"
 
 
 class Carrying(NamedTuple):

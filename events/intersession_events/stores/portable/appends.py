@@ -26,7 +26,8 @@ from intersession_events.log.recorded import (
     Unavailable,
 )
 from intersession_events.log.row_state import opened
-from intersession_events.stores.database import COLUMNS, Cursor, Row, notification_of
+from intersession_events.log.sql import COLUMNS
+from intersession_events.stores.database import Cursor, Row, notification_of
 from intersession_events.stores.later import tell
 from intersession_events.stores.library.mapper import ChainedMapper, Pending
 from intersession_events.stores.portable.committing import Committing

@@ -6,7 +6,8 @@ from functools import partial
 from typing import Final
 
 from intersession_events.basics.progress import Progress
-from intersession_events.stores.database import COLUMNS, Cursor, Row
+from intersession_events.log.sql import COLUMNS
+from intersession_events.stores.database import Cursor, Row
 from intersession_events.stores.folding.fold import bring, page_of
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.inline_views import PAGE, InlineViews

@@ -14,6 +14,7 @@ from intersession_events.transcripts.foreign.langchain_messages import kind_of, 
 from intersession_events.transcripts.foreign.langgraph_rows import Checkpoint, Key, Rows, Skip
 from intersession_events.transcripts.foreign.lines import (
     MOST_BYTES,
+    Found,
     encoded,
     entry_of,
     file_of,
@@ -23,7 +24,7 @@ from intersession_events.transcripts.foreign.lines import (
 from intersession_events.transcripts.foreign.source import Row, opened_source
 from intersession_events.transcripts.foreign.values import LangMessage
 from intersession_events.transcripts.openclaw.reading.foreign_json import a_text, at
-from intersession_events.transcripts.openclaw.reading.state import Entry, OpenClawState, RunRecord, SourceFile
+from intersession_events.transcripts.openclaw.reading.state import OpenClawState, RunRecord
 from intersession_events.transcripts.openclaw.report import Note, Skipped
 
 SYSTEM: Final = "langgraph"
@@ -56,33 +57,18 @@ def read_langgraph(where: str, agent: str = SYSTEM) -> OpenClawState:
         MissingExtra: a server needs the extra `postgres`.
     """
     with opened_source(where, "LangGraph") as source:
-        rows, found = Rows(source), _Found()
+        rows, found = Rows(source), Found()
         for thread, of_thread in rows.threads():
             _Thread(rows, found, source.name, agent, thread).read(of_thread)
         if not found.files and not found.skipped:
             raise ImportFailed(f"{source.name} has no checkpoints in it")
-        return OpenClawState(
-            source=source.name,
-            entries=tuple(found.entries),
-            files=tuple(found.files),
-            records=tuple(found.records),
-            skipped=tuple(found.skipped),
-            notes=tuple(found.notes),
-        )
-
-
-class _Found(msgspec.Struct):
-    entries: list[tuple[str, Entry]] = msgspec.field(default_factory=list[tuple[str, Entry]])
-    files: list[SourceFile] = msgspec.field(default_factory=list[SourceFile])
-    records: list[RunRecord] = msgspec.field(default_factory=list[RunRecord])
-    skipped: list[Skipped] = msgspec.field(default_factory=list[Skipped])
-    notes: list[Note] = msgspec.field(default_factory=list[Note])
+        return found.state(source.name)
 
 
 class _Thread:
     """One thread: its checkpoints in order of time, those of its subgraphs among them."""
 
-    def __init__(self, rows: Rows, out: _Found, name: str, agent: str, thread: str) -> None:
+    def __init__(self, rows: Rows, out: Found, name: str, agent: str, thread: str) -> None:
         self._rows = rows
         self._out = out
         self._name = name

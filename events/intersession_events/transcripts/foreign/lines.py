@@ -9,7 +9,8 @@ import msgspec
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject, JsonValue, present
 from intersession_events.transcripts.openclaw.reading.keys import kept_aside
-from intersession_events.transcripts.openclaw.reading.state import Entry, SourceFile
+from intersession_events.transcripts.openclaw.reading.state import Entry, OpenClawState, RunRecord, SourceFile
+from intersession_events.transcripts.openclaw.report import Note, Skipped
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 """The longest line, as in a transcript file."""
@@ -51,6 +52,27 @@ def file_of(
         aside=aside,
         lines=tuple(enumerate(lines, start=1)),
     )
+
+
+class Found(msgspec.Struct):
+    """What was found in a database, as it is read."""
+
+    entries: list[tuple[str, Entry]] = msgspec.field(default_factory=list[tuple[str, Entry]])
+    files: list[SourceFile] = msgspec.field(default_factory=list[SourceFile])
+    records: list[RunRecord] = msgspec.field(default_factory=list[RunRecord])
+    skipped: list[Skipped] = msgspec.field(default_factory=list[Skipped])
+    notes: list[Note] = msgspec.field(default_factory=list[Note])
+
+    def state(self, source: str) -> OpenClawState:
+        """Return it as the state of a source."""
+        return OpenClawState(
+            source=source,
+            entries=tuple(self.entries),
+            files=tuple(self.files),
+            records=tuple(self.records),
+            skipped=tuple(self.skipped),
+            notes=tuple(self.notes),
+        )
 
 
 def picture_of(url: object) -> JsonObject | None:

@@ -13,6 +13,7 @@ from intersession_events.basics.errors import ImportFailed
 from intersession_events.basics.plain_json import JsonObject, JsonValue, is_list, is_object, present
 from intersession_events.transcripts.foreign.lines import (
     MOST_BYTES,
+    Found,
     encoded,
     entry_of,
     file_of,
@@ -30,7 +31,7 @@ from intersession_events.transcripts.openclaw.reading.foreign_json import (
     at,
     read_object,
 )
-from intersession_events.transcripts.openclaw.reading.state import Entry, OpenClawState, SourceFile
+from intersession_events.transcripts.openclaw.reading.state import OpenClawState
 from intersession_events.transcripts.openclaw.report import Note, Skipped
 
 SYSTEM: Final = "openai-agents"
@@ -69,10 +70,7 @@ class _Reader:
     def __init__(self, source: Source, agent: str) -> None:
         self._source = source
         self._agent = agent
-        self._entries: list[tuple[str, Entry]] = []
-        self._files: list[SourceFile] = []
-        self._skipped: list[Skipped] = []
-        self._notes: list[Note] = []
+        self._found = Found()
 
     def read(self) -> OpenClawState:
         tables = self._source.tables
@@ -108,13 +106,7 @@ class _Reader:
             self._session(session, found, used.get(session, {}), _time(created), _time(updated))
         if not items:
             raise ImportFailed(f"{self._source.name} has no sessions in it; {_EXPECTED}")
-        return OpenClawState(
-            source=self._source.name,
-            entries=tuple(self._entries),
-            files=tuple(self._files),
-            skipped=tuple(self._skipped),
-            notes=tuple(self._notes),
-        )
+        return self._found.state(self._source.name)
 
     def _rows(self, columns: str, table: str, *, order: str = "1") -> Iterator[tuple[JsonValue, ...]]:
         quoted = table.replace('"', '""')
@@ -151,8 +143,8 @@ class _Reader:
         path = f"{self._source.name}/{session}"
         found = _Session(path, items)
         found.count(used)
-        self._skipped += found.skipped
-        self._notes += found.notes
+        self._found.skipped += found.skipped
+        self._found.notes += found.notes
         told = f"{SYSTEM}:{self._agent}:{session}:{created}"
         session_id = str(uuid.uuid5(uuid.NAMESPACE_URL, told))
         values = {
@@ -162,12 +154,12 @@ class _Reader:
             "session_id": session,
         }
         here = thread_key(self._agent, "session", session)
-        self._entries.append(entry_of(SYSTEM, self._source.name, session, here, values))
+        self._found.entries.append(entry_of(SYSTEM, self._source.name, session, here, values))
         lines = [
             line_of(kind, f"{item.number}-{digest}", item.time, **fields)
             for kind, digest, item, fields in found.lines
         ]
-        self._files.append(
+        self._found.files.append(
             file_of(path, self._agent, session_id, lines, aside=frozenset(found.aside), modified=updated)
         )
 

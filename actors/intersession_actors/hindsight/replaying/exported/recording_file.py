@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -53,6 +54,10 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """The record of the decision that led to it; empty for none."""
 
 
+_KNOWN: Final = tuple(name for name in Line.__struct_fields__ if name not in {"event", "erased"})
+"""What a line says of an event beside itself, by the names that it has in the log."""
+
+
 def lines_of(kept: RecordingHeader, lines: Sequence[Line]) -> list[bytes]:
     """Return the lines of a recording, without their line feeds: the first tells what has to follow."""
     follow = [msgspec.json.encode(line) for line in lines]
@@ -71,36 +76,12 @@ def _hash_of(lines: Sequence[bytes]) -> str:
 
 def line_of(recorded: Recorded, *, erased: bool = False) -> Line:
     """Return the line of an event; `erased`: its texts are gone."""
-    return Line(
-        position=recorded.position,
-        stream=recorded.stream,
-        version=recorded.version,
-        topic=recorded.topic,
-        event=msgspec.Raw(encode(recorded.event)),
-        id=recorded.id,
-        time=recorded.time,
-        causation=recorded.causation,
-        correlation=recorded.correlation,
-        erased=erased,
-        decision=recorded.decision,
-    )
+    known = {name: getattr(recorded, name) for name in _KNOWN}
+    return Line(**known, event=msgspec.Raw(encode(recorded.event)), erased=erased)
 
 
 def recorded_in(line: Line) -> Recorded:
     """Return the event of a line."""
-    return Recorded(
-        position=line.position,
-        stream=line.stream,
-        version=line.version,
-        topic=line.topic,
-        event=decode(line.topic, bytes(line.event)),
-        id=line.id,
-        time=line.time,
-        causation=line.causation,
-        correlation=line.correlation,
-        epoch=0,
-        prev="",
-        digest="",
-        hash="",
-        decision=line.decision,
-    )
+    known = {name: getattr(line, name) for name in _KNOWN}
+    event = decode(line.topic, bytes(line.event))
+    return Recorded(**known, event=event, epoch=0, prev="", digest="", hash="")

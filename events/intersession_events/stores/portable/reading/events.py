@@ -14,8 +14,8 @@ from intersession_events.log.lineage import Lineage
 from intersession_events.log.log import Gathers
 from intersession_events.log.recorded import Gathered, Reads, Recorded, StreamEnd, StreamPart
 from intersession_events.log.row_state import of_id
-from intersession_events.log.sql import Question, Together, among, filled
-from intersession_events.stores.database import COLUMNS, Row, notification_of, of_stream, typed
+from intersession_events.log.sql import COLUMNS, Question, Together, among, filled
+from intersession_events.stores.database import Row, notification_of, of_stream, typed
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.library.mapper import ChainedMapper
 from intersession_events.stores.portable.reading.recorder import ReadsLog

@@ -15,9 +15,9 @@ from uuid import UUID
 from eventsourcing.persistence import ApplicationRecorder, Notification, StoredEvent, Subscription
 
 from intersession_events.basics.errors import StoreUnavailable
-from intersession_events.log.sql import Question, SqlValue
+from intersession_events.log.sql import COLUMNS, Question, SqlValue
 from intersession_events.log.sql import Row as AnyRow
-from intersession_events.stores.database import COLUMNS, Failures, StoredRow, of_stream, typed
+from intersession_events.stores.database import Failures, StoredRow, of_stream, typed
 from intersession_events.stores.library.frontier import Frontier
 
 _ALL: Final = 2**63 - 1
