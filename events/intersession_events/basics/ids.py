@@ -32,9 +32,13 @@ CLOCK: Final = "clock"
 """The stream of what the writer says of the machine's wall clock."""
 
 
+SESSIONS: Final = "session:"
+"""The beginning of the name of each session's stream, with the session's key behind it."""
+
+
 def session_stream(key: str) -> str:
     """Name the stream of a session, by canonical key."""
-    return f"session:{key}"
+    return f"{SESSIONS}{key}"
 
 
 def exchange_stream(exchange_id: str) -> str:

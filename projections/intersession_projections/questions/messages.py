@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from intersession_events.basics.ids import session_stream
+from intersession_events.basics.ids import SESSIONS, session_stream
 from intersession_events.facts import SAYING, Message, Provenance, RunQueued, Usage, is_imported
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded, StreamPart
@@ -18,7 +18,6 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.run_outcomes.runs import Runs
 from intersession_projections.views.usage import DAY_MS, Sums, Used, days_of, sums_of, used_in
 
-_STREAM: Final = "session:"
 _FIRST: Final = 32
 _MOST: Final = 512
 """For this many messages, first and at most, the related rows are read at once: a page may need no more."""
@@ -117,7 +116,7 @@ class Messages:
         began = self.beginnings(root for root in roots if root is not None)
         told: list[IncomingMessage] = []
         for recorded, message in found:
-            event, target = recorded.event, recorded.stream.removeprefix(_STREAM)
+            event, target = recorded.event, recorded.stream.removeprefix(SESSIONS)
             run = runs.get(event.run_id) if isinstance(event, RunQueued) else None
             first: tuple[int, str, Message] | None = (recorded.position, target, message)
             if _is_led_to(message):
@@ -239,7 +238,7 @@ def _is_led_to(message: Message) -> bool:
 
 def _is_message(row: Row) -> bool:
     stream: str = row[1]
-    return stream.startswith(_STREAM) and row[3] in SAYING
+    return stream.startswith(SESSIONS) and row[3] in SAYING
 
 
 def _may_be(message: Message, wanted: MessageFilter) -> bool:
@@ -269,7 +268,7 @@ def used_by_person(log: Log, *, since_ms: int | None = None, until_ms: int | Non
     while some := list(islice(found, _AT_ONCE)):
         began = messages.began_by({one.correlation for one, _, _ in some if one.correlation is not None})
         for recorded, usage, model in some:
-            session = recorded.stream.removeprefix(_STREAM)
+            session = recorded.stream.removeprefix(SESSIONS)
             place = model, recorded.time // DAY_MS, session, began.get(recorded.correlation or "", "")
             sums[place] = sums.get(place, Sums()).and_also(sums_of(usage))
     return [

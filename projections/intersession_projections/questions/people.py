@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.facts import ChatType, Provenance, Route, RunQueued, is_imported
 from intersession_events.log.log import Log
@@ -15,7 +16,6 @@ from intersession_projections.basics.speakers import as_read, called
 from intersession_projections.views.flows.flows import Flows
 from intersession_projections.views.sessions.list import Sessions
 
-_STREAM: Final = "session:"
 _ALIKE: Final = re.compile(rb'"(?:provenance|route)":\{[^{}]*\}')
 """The parts of a stored message by which it names its person and chat: of many that are alike, one is read."""
 
@@ -93,7 +93,7 @@ class _Found:
             self.imported = self.imported or is_imported(recorded.event)
             route = recorded.event.route if isinstance(recorded.event, RunQueued) else None
             if route is not None:
-                passed[recorded.position] = (route, recorded.stream.removeprefix(_STREAM))
+                passed[recorded.position] = (route, recorded.stream.removeprefix(SESSIONS))
         for position, (route, key) in passed.items():
             first, last = alike.bounds(position)
             known = self.spoke.get(route, (first, last, key))

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.facts import SessionArchived, SessionPatched, topics_of
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Ask, Sql
 
-_STREAM: Final = "session:"
 _HOLD: Final = "hold"
 
 
@@ -32,7 +32,7 @@ class HeldSessionsView:
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
         """Take events in: a hold, its end, and the end of a session."""
         for recorded in events:
-            event, key = recorded.event, recorded.stream.removeprefix(_STREAM)
+            event, key = recorded.event, recorded.stream.removeprefix(SESSIONS)
             if not isinstance(event, SessionPatched | SessionArchived) or key == recorded.stream:
                 continue
             if isinstance(event, SessionPatched) and _HOLD in event.values:

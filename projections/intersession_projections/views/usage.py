@@ -5,11 +5,11 @@ from datetime import date, timedelta
 from operator import add
 from typing import Final, Literal, NamedTuple
 
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.facts import MessageRecorded, RunCompleted, Usage, is_imported, topics_of
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row, Sql, SqlValue
 
-_SESSION: Final = "session:"
 DAY_MS: Final = 86_400_000
 _EVER: Final = 2**40
 _FIRST: Final = date(1970, 1, 1)
@@ -123,7 +123,7 @@ class UsageView:
             if found is None:
                 continue
             usage, model = found
-            session = recorded.stream.removeprefix(_SESSION)
+            session = recorded.stream.removeprefix(SESSIONS)
             sql.execute(_ADD, (recorded.time // DAY_MS, session, model, *sums_of(usage)))
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from intersession_actors.rules.prompt.silence import is_reply_skip
 from intersession_events import facts
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.facts import Frame, Kind, Message, Words, message_in, words_of, words_of_message
 from intersession_events.log.recorded import Recorded
 from intersession_projections.basics.speakers import OPENCLAW, as_read, is_openclaws, recorded_speaker
@@ -72,7 +73,6 @@ def run_words(event: facts.Event, key: str) -> Iterator[Words]:
 
 _OPERATOR = "the operator"
 _NOWHERE = "announces, with nowhere to go: it stays in the log"
-_SESSION = "session:"
 _SPAWN = "spawn:"
 
 
@@ -155,8 +155,8 @@ class FlowStory:
                 self._frames[recorded.stream] = event.frame()
                 if event.text != self._last_said:
                     yield words
-            case event if recorded.stream.startswith(_SESSION):
-                yield from self._of_session(event, recorded.stream.removeprefix(_SESSION))
+            case event if recorded.stream.startswith(SESSIONS):
+                yield from self._of_session(event, recorded.stream.removeprefix(SESSIONS))
             case _ if words.how:
                 yield words
             case _:

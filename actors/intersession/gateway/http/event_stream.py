@@ -19,13 +19,12 @@ from intersession.web.stopping import server_stops
 from intersession_actors.rules.disclosure.redaction import redact_text
 from intersession_actors.running.host.own_threads import off_loop
 from intersession_events.basics.errors import LogError
-from intersession_events.basics.ids import session_stream
+from intersession_events.basics.ids import SESSIONS, session_stream
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import RunEnd
 from intersession_events.log.recorded import Recorded
 
 PAGE: Final = 200
-_SESSION: Final = session_stream("")
 
 
 Reaches = Callable[[str], bool]
@@ -151,9 +150,9 @@ def _is_for(door: Door, credential: Credential, stream: str) -> bool:
     caller = credential.caller
     if caller.is_operator:
         return True
-    if not stream.startswith(_SESSION):
+    if not stream.startswith(SESSIONS):
         return False
-    return caller.reaches(door.system.service.reader.parse(stream.removeprefix(_SESSION)))
+    return caller.reaches(door.system.service.reader.parse(stream.removeprefix(SESSIONS)))
 
 
 def shown(page: Iterable[Recorded], credential: Credential, reaches: Reaches) -> Iterator[bytes]:

@@ -12,13 +12,12 @@ import msgspec
 from intersession_actors.outside.agents.pieces import Utterance
 from intersession_actors.rules.prompt.silence import shown_text, visible_text
 from intersession_events import facts
-from intersession_events.basics.ids import session_stream
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.log.recorded import Recorded
 from intersession_projections.views.run_outcomes.outcome import RunRequest, asked_in
 
 MOST_RUNS: Final = 10_000
-_SESSION: Final = session_stream("")
 
 
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +75,7 @@ class RunEvents:
 
     def events_for(self, recorded: Recorded) -> Iterator[RunEvent]:
         """Yield the events for connections from a committed event."""
-        if not recorded.stream.startswith(_SESSION):
+        if not recorded.stream.startswith(SESSIONS):
             return
         message = facts.message_in(recorded.event)
         if message is not None and message.run_id is not None:
@@ -199,7 +198,7 @@ def _event(
     *,
     tools: bool = False,
 ) -> RunEvent:
-    key = recorded.stream.removeprefix(_SESSION)
+    key = recorded.stream.removeprefix(SESSIONS)
     return RunEvent(
         name=name,
         session_key=key,

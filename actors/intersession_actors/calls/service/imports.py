@@ -6,20 +6,19 @@ import threading
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from intersession_actors.calls.service.service import Service
 from intersession_actors.owners.session.commands import ReadAgain
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import AppendConflict
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.basics.progress import Progress
 
 if TYPE_CHECKING:
     from intersession_events.transcripts.openclaw.importing import OnTaken
     from intersession_events.transcripts.openclaw.reading.state import OpenClawState
     from intersession_events.transcripts.openclaw.report import ImportReport
-
-_SESSION: Final = "session:"
 
 
 class Imports:
@@ -99,5 +98,5 @@ class Imports:
     def _tell(self, appended: set[str], streams: Collection[str]) -> None:
         appended.update(streams)
         for stream in streams:
-            if stream.startswith(_SESSION):
-                self._service.supervisor.tell_awake(stream.removeprefix(_SESSION), ReadAgain())
+            if stream.startswith(SESSIONS):
+                self._service.supervisor.tell_awake(stream.removeprefix(SESSIONS), ReadAgain())

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.rules.disclosure.redaction import redact_raw
 from intersession_actors.rules.gate.values import invalid
-from intersession_events.basics.ids import session_stream
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.facts import message_in, run_named
 from intersession_events.log.recorded import Recorded
 from intersession_projections.views.full_text.found import Found, Wanted
@@ -19,7 +19,6 @@ from intersession_projections.views.full_text.searched_texts import (
 )
 from intersession_projections.views.full_text.tokens import Term, holds, snippet, terms, terms_asked
 
-_SESSION: Final = session_stream("")
 _FLOWS: Final = ("exchange", "spawn")
 _CURSOR: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 
@@ -85,8 +84,8 @@ def _hits(
         there = {recorded.position: recorded for recorded in reader.log.at(some)}
         for recorded in filter(None, map(there.get, some)):
             key = None
-            if recorded.stream.startswith(_SESSION):
-                key = recorded.stream.removeprefix(_SESSION)
+            if recorded.stream.startswith(SESSIONS):
+                key = recorded.stream.removeprefix(SESSIONS)
             texts = _texts(recorded, redacted=key is not None and redacts(key))
             # It may have been erased meanwhile, and what is a secret is decided by the rules of today.
             if holds(terms(texts), wanted.terms):

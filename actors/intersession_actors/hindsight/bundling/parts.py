@@ -15,6 +15,7 @@ from intersession_actors.hindsight.debugger.show import Show, drawing
 from intersession_actors.hindsight.debugger.view import View, settings_of
 from intersession_actors.hindsight.replaying.exported.as_test import name_of_test, text_of_test
 from intersession_actors.hindsight.replaying.recordings import Recordings
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.basics.plain_json import JsonObject, is_object, present
 from intersession_events.copies.bundles.part import PartTaken
 from intersession_events.facts import (
@@ -43,7 +44,6 @@ _ASKED: Final = (AccessRecorded, SendRefused)
 NOTED: Final = frozenset(kind.topic for kind in (*_REFUSED, NotePinned))
 """The events that are looked at once more, by their stored names."""
 _ENCODE: Final = msgspec.json.Encoder().encode
-_SESSION: Final = "session:"
 _ACCESS: Final = "access:"
 
 
@@ -180,7 +180,7 @@ def _questions(contents: Contents) -> Iterator[JsonObject]:
         yield _receipt(recorded.position, recorded.time, recorded.stream, recorded.event, inside=True)
     if contents.selection.streams is None:
         return
-    names = {name.removeprefix(_SESSION) for name in contents.taken.names if name.startswith(_SESSION)}
+    names = {name.removeprefix(SESSIONS) for name in contents.taken.names if name.startswith(SESSIONS)}
     if contents.selection.flow is not None:
         names.add(flow_id(contents.selection.flow))
     others = [

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
 from intersession_events import facts
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.recorded import Recorded
 from intersession_projections.basics.speakers import as_read
@@ -16,7 +17,6 @@ Kind = Literal["int", "text", "bool", "time"]
 TableRow = tuple[str, JsonObject]
 """The name of a table, and a row of it."""
 
-_SESSION: Final = "session:"
 _MOST_WAITING: Final = 50_000
 """Calls without a result that are kept until one comes: an agent that was cut off gives none."""
 
@@ -191,7 +191,7 @@ class _Folded:
                 self._calls[place] = {
                     "position": recorded.position,
                     "time": recorded.time,
-                    "session_key": recorded.stream.removeprefix(_SESSION),
+                    "session_key": recorded.stream.removeprefix(SESSIONS),
                     "run_id": message.run_id,
                     "call_id": block.id,
                     "tool": block.name,
@@ -232,7 +232,7 @@ def _message(recorded: Recorded, message: facts.Message) -> JsonObject:
     return {
         "position": recorded.position,
         "time": recorded.time,
-        "session_key": recorded.stream.removeprefix(_SESSION),
+        "session_key": recorded.stream.removeprefix(SESSIONS),
         "session_id": facts.generation_of(recorded.event),
         "message_id": message.id,
         "role": message.role,
@@ -279,7 +279,7 @@ def _usage(recorded: Recorded, used: facts.Usage, model: str) -> JsonObject:
     return {
         "position": recorded.position,
         "time": recorded.time,
-        "session_key": recorded.stream.removeprefix(_SESSION),
+        "session_key": recorded.stream.removeprefix(SESSIONS),
         "run_id": facts.run_named(recorded.event),
         "model": model or None,
         **_counts(used),

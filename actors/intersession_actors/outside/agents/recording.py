@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -11,13 +11,12 @@ from intersession_actors.rules.prompt.meaning import Meanings, text_meaning
 from intersession_actors.rules.prompt.transcript import RunContext, TranscriptFold
 from intersession_events import facts
 from intersession_events.basics import ids
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 
 Ended: TypeAlias = "facts.RunEnd | facts.RunInterrupted | None"
 """How an attempt ended; None: the log does not have its end."""
-
-_SESSIONS: Final = "session:"
 
 
 class RecordedAttempt(msgspec.Struct, kw_only=True):
@@ -136,8 +135,8 @@ class Recording:
     def _read(self, log: Log, name: str) -> Iterator[RecordedAttempt]:
         if self._streams is None:
             self._streams = {}
-            for stream in log.streams(_SESSIONS):
-                self._streams.setdefault(text_meaning(stream.removeprefix(_SESSIONS)), []).append(stream)
+            for stream in log.streams(SESSIONS):
+                self._streams.setdefault(text_meaning(stream.removeprefix(SESSIONS)), []).append(stream)
         for stream in self._streams.get(name, ()):
             yield from _attempts(log.stream(stream), stream, log.log_ids)
         yield from (one for one in self._more if text_meaning(one.session_key) == name)
@@ -151,7 +150,7 @@ class _PlacedMessage(NamedTuple):
 
 def _attempts(events: Iterable[Recorded], stream: str, log_ids: Sequence[str]) -> Iterator[RecordedAttempt]:
     """Fold a session's stream, and return each attempt once it is over."""
-    key = stream.removeprefix(_SESSIONS)
+    key = stream.removeprefix(SESSIONS)
     fold, meanings = TranscriptFold(), Meanings()
     queued: dict[str, facts.RunQueued] = {}
     under_way: RecordedAttempt | None = None

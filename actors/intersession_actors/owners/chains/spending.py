@@ -15,6 +15,7 @@ from intersession_actors.rules.config.budgets import DAY_MS, Budget, Limit, Per
 from intersession_actors.rules.config.messages import INBOUND
 from intersession_actors.rules.policy.budgets import Counted
 from intersession_events import facts
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.log import Follows
@@ -29,7 +30,6 @@ _BACK_MS: Final = 2 * DAY_MS
 
 _COUNTED: Final = facts.RunQueued | facts.RunEnd
 _TOPICS: Final = facts.topics_of(facts.RunQueued, facts.RunCompleted, facts.RunFailed, facts.RunAborted)
-_SESSION: Final = "session:"
 _CREDENTIAL: Final = "credential:"
 
 PersonOf = Callable[[str, str], str]
@@ -209,7 +209,7 @@ class SpendingLedger:
             while next(iter(self._roots.values()))[0] < recorded.time - _BACK_MS:
                 self._roots.popitem(last=False)
         began = self._roots.get(root)
-        of = (*(() if began is None else began[1]), agent_named(recorded.stream.removeprefix(_SESSION)))
+        of = (*(() if began is None else began[1]), agent_named(recorded.stream.removeprefix(SESSIONS)))
         self._open[event.run_id] = of
         self._promised.pop(event.run_id, None)
         self._add(of, recorded.time, Spent(runs=1))

@@ -7,11 +7,11 @@ from typing import Final, NamedTuple, get_args
 from intersession_actors.owners.holding.rule import RuleCaller
 from intersession_actors.rules.policy.holding import HoldOrder
 from intersession_events import facts
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.log.recorded import Recorded
 
 HELD: Final = "hold"
 """The setting of a session, as its events have it."""
-_STREAM: Final = "session:"
 _MOST_OVER: Final = 100
 """Commits that are told out of order are neighbours, so the last of these are enough."""
 
@@ -32,7 +32,7 @@ class HeldSessions:
         for recorded in batch:
             found = order_in(recorded)
             if found is not None:
-                self._put(recorded.stream.removeprefix(_STREAM), recorded.position, *found)
+                self._put(recorded.stream.removeprefix(SESSIONS), recorded.position, *found)
 
     def orders(self, *keys: str | None) -> tuple[HoldOrder, ...]:
         """Return the ordered holds for the exchanges of some sessions."""

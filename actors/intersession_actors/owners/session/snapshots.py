@@ -7,7 +7,7 @@ from typing import Final
 from intersession_actors.owners.session.folding import SHAPE, SessionFolding
 from intersession_actors.rules.prompt.window import nothing_earlier
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic
-from intersession_events.basics.ids import session_stream
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.basics.progress import Progress
 from intersession_events.log.log import Log
 from intersession_events.log.states import EVERY, Snapshot
@@ -16,7 +16,6 @@ from intersession_events.log.verifying.report import Finding
 _LOGGER: Final = logging.getLogger("intersession.store")
 VIEW = "snapshots"
 _TABLE = "stored_snapshots"
-_SESSION: Final = session_stream("")
 
 
 def long_sessions(log: Log) -> Sequence[str]:
@@ -24,7 +23,7 @@ def long_sessions(log: Log) -> Sequence[str]:
     found = log.query(
         "SELECT originator_id FROM stored_events WHERE originator_id>=? AND originator_id<? "
         "GROUP BY originator_id HAVING MAX(originator_version)>=? ORDER BY originator_id",
-        (_SESSION, f"{_SESSION[:-1]};", EVERY),
+        (SESSIONS, f"{SESSIONS[:-1]};", EVERY),
     )
     return [stream for (stream,) in found]
 
@@ -35,7 +34,7 @@ def take_snapshots(log: Log, streams: Iterable[str], progress: Progress | None =
     Returns how many there were; one that can't be folded is left as it is. `progress` gets how many are done, and of how many.
     """
     folding = SessionFolding(room=0, earlier=nothing_earlier)
-    sessions = sorted(stream for stream in streams if stream.startswith(_SESSION))
+    sessions = sorted(stream for stream in streams if stream.startswith(SESSIONS))
     folded = 0
     for number, stream in enumerate(sessions, start=1):
         try:

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from intersession_actors.owners.holding.standing import Holds
 from intersession_events import facts
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.log.recorded import Recorded
-
-_STREAM = "session:"
 
 
 class Generations:
@@ -62,7 +61,7 @@ class Generations:
             event = recorded.event
             if not isinstance(event, facts.SessionOpened | facts.SessionReset | facts.SessionArchived):
                 continue
-            key = recorded.stream.removeprefix(_STREAM)
+            key = recorded.stream.removeprefix(SESSIONS)
             with self._lock:
                 if key in self._watched:
                     self._now[key] = None if isinstance(event, facts.SessionArchived) else event.session_id
@@ -98,9 +97,9 @@ class BoundThreads:
             match recorded.event:
                 case facts.ThreadBound(route=route):
                     with self._lock:
-                        self._put(route, recorded.stream.removeprefix(_STREAM))
+                        self._put(route, recorded.stream.removeprefix(SESSIONS))
                 case facts.ThreadUnbound() | facts.SessionArchived():
-                    self.release(recorded.stream.removeprefix(_STREAM))
+                    self.release(recorded.stream.removeprefix(SESSIONS))
                 case _:
                     pass
 

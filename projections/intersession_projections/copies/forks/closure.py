@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 from intersession_events.basics.ids import (
+    SESSIONS,
     access_stream,
     delivery_stream,
     exchange_stream,
@@ -28,7 +29,6 @@ _ACCEPTED: Final = "SELECT accepted FROM run_outcomes WHERE run_id IN ({}) AND a
 _STREAMS: Final = "SELECT DISTINCT originator_id FROM stored_events WHERE rowid IN ({})"
 _AT_ONCE: Final = 200
 """The most streams in one statement."""
-_SESSION: Final = "session:"
 _WINDOW: Final = 4_096
 _NEAR: Final = 64
 """An event may stand before its cause in one append, but no further than this."""
@@ -82,7 +82,7 @@ class _Closing:
             self.found |= waiting
             for part in _parts(sorted(waiting)):
                 self._read(part)
-            keys = [stream.removeprefix(_SESSION) for stream in waiting if stream.startswith(_SESSION)]
+            keys = [stream.removeprefix(SESSIONS) for stream in waiting if stream.startswith(SESSIONS)]
             waiting = {*self._told(), *self._of_sessions(keys)} - self.found
 
     def missing(self) -> list[str]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.facts import Erased, generation_of
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
@@ -21,7 +22,6 @@ from intersession_projections.copies.transcripts.files import LastLine, Mirrored
 from intersession_projections.views.sessions.taken_order import taken_forwards
 
 _BATCH: Final = 500
-_SESSION: Final = "session:"
 _KNOWN_FILES: Final = 1_000
 logger = logging.getLogger("intersession.transcripts")
 
@@ -96,7 +96,7 @@ class Transcripts(TailedView):
     def _write(self, batch: Sequence[Recorded]) -> None:
         """Append the lines of a batch, each file opened once."""
         for recorded in batch:
-            if isinstance(recorded.event, Erased) and recorded.event.stream.startswith(_SESSION):
+            if isinstance(recorded.event, Erased) and recorded.event.stream.startswith(SESSIONS):
                 self._begin_anew(recorded.event, batch[-1].position)
         for session_id, messages in self._by_session_id(batch).items():
             try:

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from intersession_events.basics.ids import session_stream
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.facts import (
     SAYING,
     TOPICS,
@@ -33,7 +33,6 @@ from intersession_projections.views.full_text.searched_texts import (
 from intersession_projections.views.full_text.tokens import LONGEST, Term, folded, holds, terms
 from intersession_projections.views.full_text.view import NOBODY, agent_of
 
-_SESSION: Final = session_stream("")
 _ESCAPED: Final = b"\\u"
 """A letter may be written so in JSON that is a text of an event: then it is not found as it is."""
 
@@ -69,7 +68,7 @@ class Scan:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        keys = [NOBODY, *(stream.removeprefix(_SESSION) for stream in log.streams(_SESSION))]
+        keys = [NOBODY, *(stream.removeprefix(SESSIONS) for stream in log.streams(SESSIONS))]
         self._sessions = {key: number for number, key in enumerate(keys, 1)}
         self._agents = {agent: number for number, agent in enumerate(dict.fromkeys(map(agent_of, keys)), 1)}
 
@@ -97,7 +96,7 @@ class Scan:
                 yield recorded.position
 
     def _looked(self, stream: str, groups: Collection[str]) -> _Looked:
-        key = stream.removeprefix(_SESSION) if stream.startswith(_SESSION) else NOBODY
+        key = stream.removeprefix(SESSIONS) if stream.startswith(SESSIONS) else NOBODY
         if key not in self._sessions:  # it began a moment ago
             return _Looked(messages=False, events=False)
         agent, session = self._agents[agent_of(key)], self._sessions[key]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import Final
 
-from intersession_events.basics.ids import session_stream
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import ERASED, Erased, may_say, message_in, unsaid
 from intersession_events.log.recorded import Recorded
@@ -26,7 +26,6 @@ from intersession_projections.views.full_text.tokens import terms
 Redact = Callable[[JsonObject], tuple[JsonObject, bool]]
 """Returns a message in its raw form as strangers read it, and whether anything was hidden."""
 
-_SESSION: Final = session_stream("")
 NOBODY: Final = ""
 """The agent, and the session, of what stands in no session's own stream."""
 
@@ -142,7 +141,7 @@ class FullTextView:
             return
         shown, private, is_message = self._words(recorded)
         # Names get their numbers whatever there still is of the words: a view that is made anew has the same.
-        key = recorded.stream.removeprefix(_SESSION) if recorded.stream.startswith(_SESSION) else NOBODY
+        key = recorded.stream.removeprefix(SESSIONS) if recorded.stream.startswith(SESSIONS) else NOBODY
         agent, session = names.number("agent", agent_of(key)), names.number("session", key)
         stream = names.number("stream", recorded.stream)
         topic = names.number("topic" if is_message else "event", recorded.topic)

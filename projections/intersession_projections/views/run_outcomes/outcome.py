@@ -1,10 +1,10 @@
 """The outcome of one run, and how each of its events changes it. Pure."""
 
-from typing import ClassVar, Final, Literal, NamedTuple, cast
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import msgspec
 
-from intersession_events.basics.ids import exchange_stream, spawn_stream
+from intersession_events.basics.ids import SESSIONS, exchange_stream, spawn_stream
 from intersession_events.facts import (
     RunAborted,
     RunAttempt,
@@ -22,8 +22,6 @@ from intersession_events.log.recorded import Recorded
 from intersession_projections.views.flows.rows import FAILED_RUNS
 
 RunStatus = Literal["queued", "running", "ok", "error", "timeout", "aborted"]
-
-_STREAM: Final = "session:"
 
 
 @ready
@@ -119,7 +117,7 @@ def begin_run(recorded: Recorded, event: RunQueued) -> RunOutcome:
     """Return the row of a run that is accepted."""
     return RunOutcome(
         run_id=event.run_id,
-        session_key=recorded.stream.removeprefix(_STREAM),
+        session_key=recorded.stream.removeprefix(SESSIONS),
         session_id=event.session_id,
         step=event.step,
         message_id=event.message_id,

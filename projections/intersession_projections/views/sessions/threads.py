@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.facts import Route, SessionArchived, ThreadBound, ThreadUnbound, topics_of
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Sql
-
-_SESSION: Final = "session:"
 
 
 class ThreadBindingsView:
@@ -40,9 +39,9 @@ class ThreadBindingsView:
 
 
 def _take(sql: Sql, recorded: Recorded) -> None:
-    if not recorded.stream.startswith(_SESSION):
+    if not recorded.stream.startswith(SESSIONS):
         return
-    key = recorded.stream.removeprefix(_SESSION)
+    key = recorded.stream.removeprefix(SESSIONS)
     match recorded.event:
         case ThreadBound(route=route) as event:
             limited = int(event.idle_ms > 0 or event.max_age_ms > 0)

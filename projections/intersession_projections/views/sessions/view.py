@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_events.basics.ids import CLOCK
+from intersession_events.basics.ids import CLOCK, SESSIONS
 from intersession_events.facts import (
     LineImported,
     SessionImported,
@@ -34,7 +34,6 @@ from intersession_projections.views.sessions.sets import (
 )
 from intersession_projections.views.sessions.versions import is_full, messages_in, versions_in, with_version
 
-_STREAM: Final = "session:"
 _PLACING: Final = frozenset(STORED.numbers("agent_id", "label", "spawned_by", "archived"))
 """What decides which sets a session is in."""
 _UPDATED_AT, _DISPLAY_NAME = STORED.numbers("updated_at", "display_name")
@@ -124,7 +123,7 @@ class SessionListView:
         """Ask for the sessions whose streams get events, and for the numbers of the agents that their keys name."""
         named: set[str] = set()
         for stream, _ in coming:
-            if stream.startswith(_STREAM) and (key := stream.removeprefix(_STREAM)) not in memory:
+            if stream.startswith(SESSIONS) and (key := stream.removeprefix(SESSIONS)) not in memory:
                 named.add(key)
         if not named:
             return []
@@ -141,13 +140,13 @@ class SessionListView:
         taking: _Taking | None = None
         for recorded in events:
             stream = recorded.stream
-            if not stream.startswith(_STREAM) and stream != CLOCK:
+            if not stream.startswith(SESSIONS) and stream != CLOCK:
                 continue
             taking = taking or _Taking(sql, known)
             if stream == CLOCK:
                 taking.step(recorded)
             else:
-                taking.take(stream.removeprefix(_STREAM), recorded)
+                taking.take(stream.removeprefix(SESSIONS), recorded)
         if taking is not None:
             taking.store()
 

@@ -12,7 +12,7 @@ from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, L
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, Name, SearchText
-from intersession_events.basics.ids import session_stream
+from intersession_events.basics.ids import SESSIONS, session_stream
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject, JsonValue, is_list, is_object, present
 from intersession_events.facts import SAYING, ToolCallBlock, message_in, ready, text_of
@@ -25,7 +25,6 @@ from intersession_projections.questions.messages import BegunBy, Messages
 from intersession_projections.views.full_text.tokens import holds, terms
 from intersession_projections.views.held_calls import CallHold, HeldCalls
 
-_STREAM: Final = "session:"
 _BEHIND: Final = 64
 """The number of a session's events after a call that are searched for its result, at a time."""
 _FARTHEST: Final = 1024
@@ -90,7 +89,7 @@ class Called(NamedTuple):
     @property
     def session_key(self) -> str:
         """The session that made it."""
-        return self.recorded.stream.removeprefix(_STREAM)
+        return self.recorded.stream.removeprefix(SESSIONS)
 
     @property
     def gave(self) -> str:
@@ -135,7 +134,7 @@ def _calls(view: View, given: CallsOf) -> Iterator[Called]:
     """Yield the matching calls, newest first, read as they are consumed."""
     was_given, came_out = _given_so(given.args), _came_out(view.log, given)
     for recorded in _told(view, given):
-        key = SessionKey.recorded(recorded.stream.removeprefix(_STREAM))
+        key = SessionKey.recorded(recorded.stream.removeprefix(SESSIONS))
         if given.agent not in {None, key.agent_id}:
             continue
         message = message_in(recorded.event)
@@ -284,7 +283,7 @@ def _result(called: Called, view: View) -> JsonObject | None:
 
 def _may_call(row: Row) -> bool:
     stream: str = row[1]
-    return stream.startswith(_STREAM) and row[3] in SAYING and b"toolCall" in row[4]
+    return stream.startswith(SESSIONS) and row[3] in SAYING and b"toolCall" in row[4]
 
 
 class _Failures:

@@ -16,7 +16,7 @@ from intersession_actors.hindsight.debugger.lists.paging import (
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText
-from intersession_events.basics.ids import session_stream
+from intersession_events.basics.ids import SESSIONS, session_stream
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import CheckpointPublished, CheckpointTaken, Erased, ready, topics_of
 from intersession_events.log.erasing import erased_stream
@@ -26,7 +26,6 @@ from intersession_events.proofs.statement import STREAM
 from intersession_projections.basics.row_prefilter import prefiltered
 from intersession_projections.basics.spans import backwards
 
-_SESSION: Final = "session:"
 _ERASED: Final = topics_of(Erased)
 
 
@@ -89,7 +88,7 @@ def _value(recorded: Recorded, covers: "_Covers | None") -> JsonObject:
             "position": recorded.position,
             "timeMs": recorded.time,
             "stream": event.stream,
-            "sessionKey": event.stream.removeprefix(_SESSION) if event.stream.startswith(_SESSION) else None,
+            "sessionKey": event.stream.removeprefix(SESSIONS) if event.stream.startswith(SESSIONS) else None,
             "payloads": len(event.rows),
             "files": event.files or None,
             "by": event.by,

@@ -21,6 +21,7 @@ from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, Name, SearchText
 from intersession_actors.rules.gate.values import invalid
+from intersession_events.basics.ids import SESSIONS
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import (
@@ -45,7 +46,6 @@ from intersession_projections.questions.people import Chat, Person, person_named
 from intersession_projections.views.flows.rows import DeliveriesWanted, DeliveryNote, DeliverySummary
 from intersession_projections.views.full_text.tokens import Term, holds, terms
 
-_STREAM: Final = "session:"
 _REACHED: Final[Mapping[str, bool]] = {"done": True, "failed": False, "denied": False, "withheld": False}
 """Whether a text reached its chat, by the state of its delivery; of the other states it is not known."""
 
@@ -107,7 +107,7 @@ class PersonText(NamedTuple):
         """The session in whose name it was said."""
         if self.delivery is not None:
             return self.delivery.session_key
-        return "" if self.injected is None else self.injected.stream.removeprefix(_STREAM)
+        return "" if self.injected is None else self.injected.stream.removeprefix(SESSIONS)
 
 
 def list_person_texts(view: View, given: PersonTexts) -> PersonTextsAnswer:
@@ -195,14 +195,14 @@ def _injected(
 ) -> Iterator[PersonText]:
     """Yield what was put into the histories of the sessions that they speak to, as words of the agent's that it never said."""
     chats = {chat.session_key: chat for chat in person.chats if session in {None, chat.session_key}}
-    streams = {f"{_STREAM}{key}" for key in chats if key is not None}
+    streams = {f"{SESSIONS}{key}" for key in chats if key is not None}
     if not streams:
         return
     for recorded in prefiltered(view.log, span, lambda row: _may_be_injected(row, streams)):
         message = message_in(recorded.event)
         if message is None or writer_of(message) is None or not holds(terms([text_of(message)]), words):
             continue
-        chat = chats[recorded.stream.removeprefix(_STREAM)]
+        chat = chats[recorded.stream.removeprefix(SESSIONS)]
         yield PersonText(recorded.position, chat, injected=recorded)
 
 
@@ -268,7 +268,7 @@ def _sent_value(
 
 
 def _injected_value(view: View, recorded: Recorded, chat: Chat) -> JsonObject:
-    key, message = recorded.stream.removeprefix(_STREAM), message_in(recorded.event)
+    key, message = recorded.stream.removeprefix(SESSIONS), message_in(recorded.event)
     if message is None:
         return {}
     return _value(
