@@ -100,20 +100,22 @@ async def about(request: Request[object, object, State]) -> Response[object]:
     return await answered(access, "about", {}, lambda view: {**speakers(view), **access.about})
 
 
+_BYTES: Final = "application/octet-stream"
+
+
+def _download(description: str) -> dict[int, ResponseSpec]:
+    content = ResponseSpec(
+        data_container=bytes, description=description, media_type=_BYTES, generate_examples=False
+    )
+    return {200: content, **declared(400, 401, 403, 421, 429, 503)}
+
+
 @get(
     f"{API}file",
     operation_id="debugFile",
     summary="A run or a session as a file: a bundle for an auditor, an export, a test, a log of its own",
-    media_type="application/octet-stream",
-    responses={
-        200: ResponseSpec(
-            data_container=bytes,
-            description="The file, by its name.",
-            media_type="application/octet-stream",
-            generate_examples=False,
-        ),
-        **declared(400, 401, 403, 421, 429, 503),
-    },
+    media_type=_BYTES,
+    responses=_download("The file, by its name."),
     raises=[],
 )
 async def file(  # noqa: PLR0917 - a parameter for each field of its query
@@ -161,16 +163,8 @@ async def file(  # noqa: PLR0917 - a parameter for each field of its query
     f"{API}attachment",
     operation_id="debugAttachment",
     summary="A file of a message: a picture as such, all else to be saved",
-    media_type="application/octet-stream",
-    responses={
-        200: ResponseSpec(
-            data_container=bytes,
-            description="PNG, JPEG, GIF and WebP by their type, else bytes.",
-            media_type="application/octet-stream",
-            generate_examples=False,
-        ),
-        **declared(400, 401, 403, 421, 429, 503),
-    },
+    media_type=_BYTES,
+    responses=_download("PNG, JPEG, GIF and WebP by their type, else bytes."),
     raises=[],
 )
 async def message_file(
