@@ -195,7 +195,7 @@ class Door:
         Raises:
             ToolRefused: there is no such position (`invalid_request`), or it does not come here in time (`unavailable`).
         """
-        if position <= self.position:
+        if not position or position <= self.position:
             return
         log, seconds = self.system.log, self.limits.behind_s
         if not self.system.is_follower and position > await off_loop(log.head):

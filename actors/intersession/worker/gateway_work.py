@@ -9,7 +9,7 @@ from intersession_events.basics.errors import StoreUnavailable, WorkRefused
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sent import received
-from intersession_events.log.work_queue import ALIVE_S, CallId, Offer, Worker
+from intersession_events.log.work_queue import ALIVE_S, MOST_AT_ONCE, CallId, Offer, Worker
 
 if TYPE_CHECKING:
     from intersession.gateway.protocol.line import Line
@@ -24,6 +24,8 @@ class GatewayWork:
     def __init__(self, line: "Line") -> None:
         self._line = line
         self.alive_s: float = ALIVE_S
+        self._given: dict[CallId, list[JsonObject]] = {}
+        """The events that came with offers, until they are asked for."""
 
     def announce(self, worker: Worker) -> None:
         """Say that a worker lives, and what it has."""
@@ -44,7 +46,14 @@ class GatewayWork:
     def take(self, worker: str, most: int, wait: float) -> Sequence[Offer]:
         """Take up to `most` calls, oldest first; wait for the first one."""
         answer = self._ask("worker.take", {"worker": worker, "most": most, "wait": wait}, wait)
-        return [_offer(given) for given in answer["offers"]]
+        offers = [_offer(given) for given in answer["offers"]]
+        # The events of a call are asked for as it begins. What is left is of calls that were over by then.
+        while len(self._given) > MOST_AT_ONCE:
+            self._given.pop(next(iter(self._given)), None)
+        for offer, given in zip(offers, answer["offers"], strict=True):
+            if given.get("events"):
+                self._given[offer.call] = given["events"]
+        return offers
 
     def renew(self, worker: str, calls: Collection[CallId]) -> Collection[CallId]:
         """Say that a worker lives and has these calls; return those that are no longer its own."""
@@ -58,6 +67,9 @@ class GatewayWork:
 
     def events(self, worker: str, call: CallId, after: int) -> Sequence[Recorded]:
         """Return events of the stream of a call, behind a version, up to the call's own."""
+        given = [received(event) for event in self._given.pop(call, ())]
+        if given and given[0].version <= after + 1 and given[-1].version > after:
+            return given[after + 1 - given[0].version :]
         answer = self._ask("worker.events", {"worker": worker, **call._asdict(), "after": after})
         return [received(event) for event in answer["events"]]
 

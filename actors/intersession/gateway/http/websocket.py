@@ -64,6 +64,7 @@ class WebSocketShell:
         self._told_of_end = False
         self._given_up = False
         self._hold: Hold | None = None
+        self._stop: Callable[[], object] = lambda: None
         self._known: Callable[[], object] = lambda: None
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -72,7 +73,7 @@ class WebSocketShell:
         """Serve the connection until it is gone."""
         await self._receive()
         await self._send({"type": "websocket.accept", "subprotocol": None, "headers": []})
-        stop = self._door.hub.listen(self._hear)
+        self._stop = self._door.hub.listen(self._hear)
         self._known = self._strangers.come(lambda: self._apply(self._connection.gives_way()))
         main = [
             asyncio.create_task(self._read()),
@@ -83,7 +84,7 @@ class WebSocketShell:
             self._apply(self._connection.opened())
             await asyncio.wait(main, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            stop()
+            self._stop()
             self._known()
             if self._hold is not None:
                 self._hold.release()
@@ -134,7 +135,10 @@ class WebSocketShell:
         if self._protocol is not None:
             self._protocol.allow(self._door.limits.body_bytes)
         self._apply(self._connection.welcomed(effect.request_id, hello))
-        self._door.hub.catch_up(self._hear)
+        if self._connection.hears_nothing:
+            self._stop()  # where nobody else listens, no events are made
+        else:
+            self._door.hub.catch_up(self._hear)
 
     async def _perform(self, asked: Perform) -> None:
         connection, credential = self._connection, self._connection.credential

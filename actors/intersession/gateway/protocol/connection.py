@@ -162,13 +162,18 @@ class Connection:
             refused = in_terms_of_methods(refused)
         return self.failed(request_id, refusal_shape(refused))
 
+    @property
+    def hears_nothing(self) -> bool:
+        """Whether its client has said that it takes no events."""
+        return NO_EVENTS in self._capabilities
+
     def hears(self, told: RunEvent) -> bool:
         """Whether an event of a session is for this client."""
         if self.state != "open" or self.credential is None or "operator.read" not in self.scopes:
             return False
         if "door" in self.scopes and (told.position is not None or told.name != "chat"):
             return False  # it reads the log, and needs nothing else than what agents say in pieces
-        if NO_EVENTS in self._capabilities or (told.tools and TOOL_EVENTS not in self._capabilities):
+        if told.tools and TOOL_EVENTS not in self._capabilities:
             return False
         caller = self.credential.caller
         return caller.is_operator or caller.reaches(self._parse_key(told.session_key))

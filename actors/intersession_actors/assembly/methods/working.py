@@ -1,9 +1,10 @@
 """The methods of workers: the queue of calls, and what an agent does in a turn that a worker makes (WORK-6 to WORK-8)."""
 
 import hmac
-from collections.abc import Generator, Iterable
+from collections import OrderedDict
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Annotated, Final
@@ -22,9 +23,10 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import Identity
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.running.host.door_threads import DoorThreads
-from intersession_events.basics.errors import WorkRefused
+from intersession_events.basics.errors import LogError, WorkRefused
 from intersession_events.basics.plain_json import JsonMapping
 from intersession_events.facts import ready
+from intersession_events.log.recorded import Recorded
 from intersession_events.log.sent import sent
 from intersession_events.log.work_queue import CallId, CallKind, Offer, Worker
 
@@ -114,6 +116,7 @@ class GatewayWork:
         self._service = service
         self._workers = workers
         self._threads = threads
+        self._known = _StreamsKnown()
 
     def announce(self, call: Call, params: JsonMapping) -> Result:
         """Take in that a worker lives, and what it has."""
@@ -147,7 +150,7 @@ class GatewayWork:
         def taken() -> Result:
             with _refusing():
                 offers = desk.queue.to_take.take(worker, given.most, 0.0)
-            return {"offers": [_offer_value(offer) for offer in offers]}
+            return {"offers": self._with_events(worker, offers)}
 
         # It asks to be told first, so that nothing is missed that is offered while it looks.
         over = desk.asks(worker, woken)
@@ -182,14 +185,7 @@ class GatewayWork:
         given = read_arguments(EventsParams, params)
         with _refusing():
             found = self._desk.queue.to_take.events(_name(call, given.worker), _call_of(given), given.after)
-        size, events = 0, list[object]()
-        for recorded in found:
-            event = sent(recorded)
-            size += len(bytes(event))
-            if events and size > _MOST_BYTES:
-                break
-            events.append(msgspec.json.decode(event))
-        return {"events": events}
+        return {"events": _sent(found, _MOST_BYTES)[0]}
 
     def leave(self, call: Call, params: JsonMapping) -> Result:
         """Take in that a worker ends."""
@@ -228,6 +224,22 @@ class GatewayWork:
             raise invalid("sha256", "the text that is sent has no such file")
         return part_of(partial(self._service.log.files.read, given.act.sha256), given.act.at)
 
+    def _with_events(self, worker: str, offers: Sequence[Offer]) -> list[Result]:
+        """Return offers with the events that their worker lacks, where these are few: so it need not ask for them."""
+        room, values = _MOST_BYTES, list[Result]()
+        for offer in offers:
+            value = _offer_value(offer)
+            if offer.kind == "agent":
+                after = self._known.before(worker, offer)
+                if room > 0 and offer.version - after <= _FEW:
+                    # They are taken: without the events they are told of all the same.
+                    with suppress(LogError):
+                        found = self._service.log.stream(offer.stream, after=after, to=offer.version)
+                        value["events"], size = _sent(found, room)
+                        room -= size
+            values.append(value)
+        return values
+
     @property
     def _remote(self) -> RemoteAgents:
         if self._workers is None:
@@ -241,6 +253,40 @@ class GatewayWork:
 
 _MOST_BYTES: Final = 4 * 1024 * 1024
 """How many bytes of events one answer has, unless a single one has more."""
+
+_FEW: Final = 32
+"""How many events go along with an offer at most. A turn comes to three, and more with tools."""
+
+_STREAMS: Final = 10_000
+"""Of how many streams of workers it is remembered up to where they were given."""
+
+
+class _StreamsKnown:
+    """Up to which version each worker was given the streams of its calls. What is forgotten, or wrong, it asks for."""
+
+    def __init__(self) -> None:
+        self._versions: OrderedDict[tuple[str, str], int] = OrderedDict()
+
+    def before(self, worker: str, offer: Offer) -> int:
+        """Note that a worker takes a call; return up to which version it has had the stream, 0 where that is not known."""
+        # Without a lock: a worker takes one call after the other, and each step is one of the interpreter's.
+        before = self._versions.pop((worker, offer.stream), 0)
+        self._versions[worker, offer.stream] = offer.version
+        if len(self._versions) > _STREAMS:
+            self._versions.popitem(last=False)
+        return before
+
+
+def _sent(events: Sequence[Recorded], room: int) -> tuple[list[object], int]:
+    """Return the first events as JSON, as many as there is room for, but at least one; and their bytes."""
+    values, size = list[object](), 0
+    for recorded in events:
+        event = bytes(sent(recorded))
+        if values and size + len(event) > room:
+            break
+        size += len(event)
+        values.append(msgspec.json.decode(event))
+    return values, size
 
 
 def _name(call: Call, worker: str) -> str:

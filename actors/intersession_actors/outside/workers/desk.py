@@ -28,7 +28,7 @@ SOON_S: Final = 0.1
 """How soon that is looked at after something was heard: it may be a worker that is new."""
 
 TOGETHER: Final = 16
-"""How many attempts that are on record are taken out of the queue together, where nothing else is to be written sooner."""
+"""How many attempts that are on record are taken out of the queue together; fewer, when it is next looked which workers live."""
 
 MOST_OVER: Final = 10_000
 """How many attempts that are over are remembered, whose workers may yet answer late."""
@@ -77,6 +77,8 @@ class Desk:
         self._to_offer: list[Offer] = []
         self._over: list[CallId] = []
         self._done: list[CallId] = []
+        """What is on record, and is dropped together."""
+        self._to_drop: list[CallId] = []
         self._late: dict[CallKind, OnLate] = {}
         self._on_workers: list[OnWorkers] = []
         self._ended: deque[CallId] = deque()
@@ -174,11 +176,10 @@ class Desk:
             return
         with self._changed:
             known = [call for call in calls if self._known.pop(call, None) is not None]
-            if known:
-                self._done += known
-                # Each is read again with every answer until then, so they are few.
-                if len(self._done) >= TOGETHER:
-                    self._write()
+            self._done += known
+            # Each is read again with every answer until then, so they are few.
+            if len(self._done) >= TOGETHER:
+                self._drop()
 
     def is_told(self, call: CallId) -> bool:
         """Whether its answer was handed on: an end on record is what came of that."""
@@ -223,13 +224,17 @@ class Desk:
         """End, once it is written what is done with."""
         with self._changed:
             self.leaves = True
-            if self._done:
-                self._write()
+            self._drop()
             self._stopped = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._writes, timeout=LOOK_S)
 
     # --- the thread that writes; it ends when there has been nothing to write for a while
+
+    def _drop(self) -> None:
+        if self._done:
+            self._to_drop, self._done = self._to_drop + self._done, []
+            self._write()
 
     def _write(self) -> None:
         if self._writes:
@@ -243,8 +248,8 @@ class Desk:
             with self._changed:
                 if not self._has_to_write() and not self._stopped:
                     self._changed.wait_for(lambda: self._has_to_write() or self._stopped, timeout=LOOK_S)
-                offers, over, done = self._to_offer, self._over, self._done
-                self._to_offer, self._over, self._done = [], [], []
+                offers, over, done = self._to_offer, self._over, self._to_drop
+                self._to_offer, self._over, self._to_drop = [], [], []
                 if not (offers or over or done):
                     self._writes = False
                     self._changed.notify_all()
@@ -286,13 +291,13 @@ class Desk:
         """Have it written again after a while; False where the process ends."""
         with self._changed:
             self._to_offer = offers + self._to_offer
-            self._over, self._done = over + self._over, done + self._done
+            self._over, self._to_drop = over + self._over, done + self._to_drop
             self._changed.wait(LOOK_S)
             self._writes = not self._stopped
             return self._writes
 
     def _has_to_write(self) -> bool:
-        return bool(self._to_offer or self._over or self._done)
+        return bool(self._to_offer or self._over or self._to_drop)
 
     def _taker_for(self, offer: Offer) -> Callable[[], None] | None:
         """Return the one that has waited longest of those whose worker can make a call, and let it wait no more."""
@@ -335,8 +340,7 @@ class Desk:
             return
         self._next_look = now + LOOK_S
         with self._changed:
-            if self._done:
-                self._write()
+            self._drop()
         self.look()
         for call in self.queue.lapsed():
             self._lapse(call)
@@ -344,7 +348,7 @@ class Desk:
     def _hear(self, answer: Answer) -> None:
         call = answer.call
         with self._changed:
-            if self.leaves or call in self._told or call in self._early or call in self._done:
+            if self.leaves or call in self._told or call in self._early:
                 return
             offered, known = self._offered.pop(call, None), self._known.get(call)
             if known is None:

@@ -296,9 +296,12 @@ class FileWork:
         def put(cursor: Cursor) -> bool:
             cursor.execute(
                 f"UPDATE agent_calls SET answer=?, answered=?, is_late=(over IS NOT NULL OR alive_until<=?) "  # noqa: S608
-                f"WHERE {_THIS} AND worker=? AND answer IS NULL",
+                f"WHERE {_THIS} AND worker=? AND answer IS NULL RETURNING is_late",
                 (sealed, now, now, *call, worker),
             )
+            found = cursor.fetchone()
+            if found is not None:
+                return not found[0]
             cursor.execute(
                 f"SELECT answer, is_late FROM agent_calls WHERE {_THIS} AND worker=?",  # noqa: S608
                 (*call, worker),
