@@ -87,6 +87,21 @@ def test_a_row_comes_back_as_it_was_byte_for_byte(
     assert opened(sealed, where="it").hash == opened(state, where="it").hash
 
 
+@pytest.mark.clause("CRYPT-1", "WORK-18")
+@settings(max_examples=15, deadline=None)
+@given(one=st.binary(max_size=40), other=st.binary(max_size=40))
+def test_data_beside_rows_comes_back_and_no_nonce_twice_but_with_the_same_data(
+    tmp_path_factory: pytest.TempPathFactory, one: bytes, other: bytes
+) -> None:
+    folder = tmp_path_factory.mktemp("keys")
+    keys = made(folder, KeyFile(folder / "log.db.keys"))
+    first, second = keys.locked(one, STREAM), keys.locked(other, STREAM)
+    nonce = slice(16, 28)  # behind the id of the key
+    assert (keys.unlocked(first), keys.unlocked(second)) == (one, other)
+    assert (first == second) == (first[nonce] == second[nonce]) == (one == other)
+    assert keys.locked(one, "another")[nonce] != first[nonce]
+
+
 @pytest.mark.clause("CRYPT-6")
 def test_each_changed_letter_of_a_ciphertext_is_noticed(keys: Keyring) -> None:
     _, sealed = stored(keys, failed("the words"))
