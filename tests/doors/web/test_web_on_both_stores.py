@@ -1,5 +1,6 @@
 """Every page and deed of the web debugger in a real browser, on a log in a file and on one in PostgreSQL."""
 
+import json
 import zipfile
 from pathlib import Path
 
@@ -104,6 +105,20 @@ def noted_and_handed_out(page: Page, gateway: LiveGateway, folder: Path) -> None
     with zipfile.ZipFile(folder / "bundle.zip") as bundle:
         assert "It never tells Ada." in bundle.read("notes.json").decode()
         assert {"manifest.json", "log.db", "run.svg", "proof.json"} <= set(bundle.namelist())
+    assert b'"specversion":"1.0"' in exported(page, folder, "events (CloudEvents)")
+    opened(page, gateway, "session/agent:main:main")
+    page.get_by_role("button", name="File").click()
+    assert json.loads(exported(page, folder, "messages (Anthropic)"))["messages"]
+
+
+def exported(page: Page, folder: Path, form: str) -> bytes:
+    """Take the export of a form that the open dialog offers."""
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("The export has").select_option(form)
+    with page.expect_download() as coming:
+        dialog.get_by_role("link", name="Export for other tools").click()
+    coming.value.save_as(folder / "export")
+    return (folder / "export").read_bytes()
 
 
 def the_exchange(gateway: LiveGateway) -> str:
