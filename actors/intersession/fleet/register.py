@@ -89,18 +89,27 @@ class Register:
             os.close(held)
 
     def _write(self, logs: Mapping[str, FleetLog]) -> None:
-        path = Path(os.path.realpath(self.path))  # a link stays one
         text = msgspec.json.format(msgspec.json.encode(_File(logs=dict(sorted(logs.items())))), indent=2)
-        part = path.with_name(f".{path.name}.part")
-        with on_disk(path):
-            part.unlink(missing_ok=True)
-            with private_file(part, new=True) as file:
-                file.write(text + b"\n")
-            if path.exists():  # its owner may let a group read it
-                part.chmod(S_IMODE(path.stat().st_mode))
-            sync(part)
-            part.replace(path)
-            sync(path.parent)
+        write_whole(self.path, text + b"\n")
+
+
+def write_whole(name: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """Write a file, in the place of one that is there: whoever reads it reads one of them whole. `mode` is that of a new file.
+
+    Raises:
+        StoreUnavailable: it can't be written.
+    """
+    path = Path(os.path.realpath(name))  # a link stays one
+    part = path.with_name(f".{path.name}.part")
+    with on_disk(path):
+        part.unlink(missing_ok=True)
+        with private_file(part, new=True) as file:
+            file.write(content)
+        # Its owner may let a group read one that is there.
+        part.chmod(S_IMODE(path.stat().st_mode) if path.exists() else mode)
+        sync(part)
+        part.replace(path)
+        sync(path.parent)
 
 
 def checked(name: str) -> str:

@@ -8,9 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
 
 from intersession import Fleet, FleetLog, FleetRefused, NoSuchStore, SessionSystem, StoreLocked, echo
 from intersession.fleet.register import Register
@@ -405,3 +407,29 @@ def test_people_see_a_line_for_each_log(fleet: Fleet, at: Stores) -> None:
     assert "acme  none    0         0" in told
     assert ran("fleet", "upgrade", "acme", "--fleet", fleet.path).out == "of this version: 1 of 1 log\n"
     assert "removed: acme" in ran("fleet", "remove", "acme", "--fleet", fleet.path).out
+
+
+@pytest.mark.clause("FLEET-7")
+def test_how_logs_stand_is_written_as_metrics(fleet: Fleet, at: Stores, tmp_path: Path) -> None:
+    fleet.add("acme", at("acme"), create=True)
+    file = tmp_path / "fleet.prom"
+    lost = msgspec.json.decode(fleet.path.read_bytes())
+    lost["logs"]["gone"] = {"store": str(tmp_path / "gone.db"), "logId": "0" * 8}
+    fleet.path.write_bytes(msgspec.json.encode(lost))
+
+    for _ in range(2):  # the second in the place of the first
+        done = ran("fleet", "status", "--metrics", file, "--fleet", fleet.path)
+    found = {
+        (sample.name.removeprefix("intersession_fleet_"), sample.labels["log"]): sample.value
+        for family in text_string_to_metric_families(file.read_text())
+        for sample in family.samples
+    }
+    refused = ran("fleet", "status", "--metrics", tmp_path / "no" / "where", "--fleet", fleet.path)
+
+    assert done.exit_code == 1
+    assert (found["up", "acme"], found["up", "gone"]) == (1, 0)
+    assert (found["position", "acme"], found["problems", "gone"]) == (fleet.status(["acme"])[0].position, 1)
+    assert ("position", "gone") not in found
+    assert stat.S_IMODE(file.stat().st_mode) == 0o644
+    assert refused.exit_code == 3
+    assert [path.name for path in tmp_path.iterdir() if "prom" in path.name] == ["fleet.prom"]

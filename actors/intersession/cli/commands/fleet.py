@@ -21,6 +21,8 @@ from intersession.cli.shell.answer import (
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import moment
 from intersession.fleet.fleet import AT_ONCE, Fleet, LogUpgraded, LogVerified
+from intersession.fleet.metrics import metrics_of
+from intersession.fleet.register import write_whole
 from intersession.fleet.standing import LogStanding
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts.reasons import counted
@@ -100,7 +102,16 @@ def listed(*, file: File = None, json: Json = False) -> Answer:
 
 
 @fleet.command
-def status(*names: Names, at_once: AtOnce = AT_ONCE, file: File = None, json: Json = False) -> Answer:
+def status(
+    *names: Names,
+    at_once: AtOnce = AT_ONCE,
+    metrics: Annotated[
+        Path | None,
+        Parameter(help="Write it to this file as metrics, too, for Prometheus' textfile collector."),
+    ] = None,
+    file: File = None,
+    json: Json = False,
+) -> Answer:
     """Say how each log stands: its writer, place and version, the runs that are open, and what is wrong.
 
     Each log is asked by itself, without a lock: one that is away stops none of the others. Exit code 1 if one is away, or is
@@ -110,6 +121,8 @@ def status(*names: Names, at_once: AtOnce = AT_ONCE, file: File = None, json: Js
     logs = Fleet(file)
     with Screen().progress("Asking") as progress:
         found = logs.status(names, at_once=at_once, on_done=progress)
+    if metrics is not None:
+        write_whole(metrics, metrics_of(found), mode=0o644)
     bad = any(one.is_wrong for one in found)
     value: JsonObject = {
         "ok": not bad,
