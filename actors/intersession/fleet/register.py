@@ -94,7 +94,7 @@ class Register:
 
 
 def write_whole(name: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Write a file, in the place of one that is there: whoever reads it reads one of them whole. `mode` is that of a new file.
+    """Write a file, in the place of one that is there, so that a reader gets either of them whole. `mode` is that of a new file.
 
     Raises:
         StoreUnavailable: it can't be written.
