@@ -484,8 +484,10 @@ def _left_of(message: facts.Message, encoded: bytes) -> bytes:
 def _hash(chain: bytes, context: str, message: facts.Message, partial: tuple[facts.Message, ...]) -> str:
     """SHA-256 over the chain of the transcript's messages and what is left of the rest, one a line."""
     beside = b"erased" if facts.ERASED in context else b"told" if context else b""
-    rest = [_left_of(one, _ENCODER.encode(one)) for one in (message, *partial)]
-    return hashlib.sha256(b"\n".join((chain, beside, *rest))).hexdigest()
+    lines = [chain, beside, _left_of(message, _ENCODER.encode(message))]
+    if partial:
+        lines += [_left_of(one, _ENCODER.encode(one)) for one in partial]
+    return hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 
 def context_hash(
