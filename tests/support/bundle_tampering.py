@@ -4,13 +4,17 @@ The bundle is that of a whole log with two signed checkpoints, or of one session
 """
 
 import json
+import sqlite3
+import stat
 import tempfile
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from intersession_events.facts import Erased, left_of_payload
+from intersession_events.copies.forks.forking import OwnRows
+from intersession_events.facts import Erased, Message, MessageRecorded, left_of_payload
+from intersession_events.log.row_state import opened
 from intersession_events.proofs.signatures import PrivateKey
 from support.bundled import (
     KEY,
@@ -27,7 +31,9 @@ from support.bundled import (
     with_rows,
     zipped,
 )
+from support.file_tampering import without_index
 from support.forged_erasures import say_erased
+from support.tampering import schema
 
 MADE_UP: Final = "That nobody with the means to compute hashes"
 BY_THE_HOST: Final = "That the host made this bundle"
@@ -136,6 +142,15 @@ def _twice(lines: list[Line]) -> list[Line]:
     return [*lines[: at + 1], lines[at], *lines[at + 1 :]]
 
 
+def _twice_data(lines: list[Line]) -> list[Line]:
+    at = _said(lines)
+    return [
+        *lines[:at],
+        Line(lines[at].said, lines[at].data + b',"data":' + lines[at].data.replace(b"hello", b"adieu")),
+        *lines[at + 1 :],
+    ]
+
+
 def _pair(lines: list[Line]) -> int:
     return next(at for at in range(2, len(lines)) if lines[at].said["stream"] != lines[at + 1].said["stream"])
 
@@ -242,11 +257,13 @@ def _proof(change: Callable[[dict[str, Any]], Any]) -> Callable[[Parts], Parts]:
     return do
 
 
-def _checkpoints(change: Callable[[list[dict[str, Any]]], Any]) -> Callable[[Parts], Parts]:
+def _in_lines(name: str, change: Callable[[list[dict[str, Any]]], Any]) -> Callable[[Parts], Parts]:
+    """Change the objects of an entry that has one a line."""
+
     def do(parts: Parts) -> Parts:
-        taken = [json.loads(line) for line in parts["checkpoints.jsonl"].splitlines()]
-        change(taken)
-        return parts | {"checkpoints.jsonl": b"".join(json.dumps(one).encode() + b"\n" for one in taken)}
+        lines = [json.loads(line) for line in parts[name].splitlines()]
+        change(lines)
+        return parts | {name: b"".join(json.dumps(one).encode() + b"\n" for one in lines)}
 
     return do
 
@@ -255,6 +272,30 @@ def _in_log(statement: str) -> Callable[[Parts], Parts]:
     return lambda parts: (
         parts | {"log.db": with_rows(parts["log.db"], lambda rows: rows.executescript(statement))}
     )
+
+
+def _not_in_index(rows: sqlite3.Connection) -> None:
+    """Have the index of streams and versions say another version of an event than its row."""
+    ((version,),) = rows.execute("SELECT originator_version FROM stored_events WHERE rowid=5")
+    rows.execute("UPDATE stored_events SET originator_version=999 WHERE rowid=5")
+    back = "UPDATE stored_events SET originator_version=%d WHERE rowid=5"
+    without_index(back % version)(rows)
+
+
+def _own_message(parts: Parts) -> Parts:
+    """Put a message behind what log.db says that it is a part of."""
+
+    def change(rows: sqlite3.Connection) -> None:
+        ((log_id,),) = rows.execute("SELECT log_id FROM log_identity")
+        (last, state), *_ = rows.execute("SELECT rowid, state FROM stored_events ORDER BY rowid DESC")
+        end = opened(state, where="the last row")
+        own = OwnRows(log_id, epoch=end.epoch, time=end.time, entropy=bytes)
+        said = Message(id="m", role="user", content="I did it", timestamp=end.time)
+        row = own.row("session:mine", MessageRecorded(session_id="s", message=said), at=last + 1)
+        rows.execute("INSERT INTO stored_events VALUES (?, ?, ?, ?, ?)", row)
+        rows.execute("INSERT INTO log_topics VALUES (?) ON CONFLICT DO NOTHING", (row[3],))
+
+    return parts | {"log.db": with_rows(parts["log.db"], change)}
 
 
 def _of_another_log(parts: Parts) -> Parts:
@@ -269,6 +310,14 @@ def _outside(parts: Parts) -> Parts:
     return parts | {"../outside.txt": b"out"}
 
 
+def _first_as(zip_: bytes, mode: int) -> bytes:
+    """Return a zip whose first entry is unpacked as something else."""
+    at = zip_.index(b"PK\1\2") + _ATTRIBUTES
+    return zip_[:at] + (mode << 16).to_bytes(4, "little") + zip_[at + 4 :]
+
+
+_ATTRIBUTES: Final = 38
+"""Where the kind of an entry lies in its part of the directory."""
 _FIRST_NAME: Final = 30
 """Where the name of the first entry of a zip begins."""
 
@@ -307,13 +356,25 @@ EDITED: tuple[BundleKind, ...] = (
         "entry",
         lambda parts: zipped(_other("settings.json", lambda _: b"{}")(parts)),
     ),
-    BundleKind("an entry put in", "alone", "entry", lambda parts: zipped(parts | {"more.txt": b"more"})),
+    BundleKind("an entry put in", "alone", "entry", lambda parts: zipped(parts | {"answer.json": b"{}"})),
+    BundleKind(
+        "an entry whose case alone differs",
+        "alone",
+        "archive",
+        lambda parts: zipped(sealed(parts | {"Report.html": b"more"})),
+    ),
+    BundleKind(
+        "an entry made a link",
+        "alone",
+        "archive",
+        _in_zip(lambda zip_: hashed_again(_first_as(zip_, stat.S_IFLNK | 0o777))),
+    ),
     BundleKind(
         "an entry that would be unpacked elsewhere", "alone", "archive", lambda parts: zipped(_outside(parts))
     ),
     BundleKind("an entry taken out", "alone", "entry", lambda parts: zipped(_without("notes.json")(parts))),
     BundleKind("a text in a folder", "alone", "entry", _other("README.txt", lambda text: text + b"!")),
-    BundleKind("a file put into a folder", "alone", "entry", lambda parts: parts | {"more.txt": b"more"}),
+    BundleKind("a file put into a folder", "alone", "entry", lambda parts: parts | {"answer.json": b"{}"}),
     BundleKind("a file taken out of a folder", "alone", "entry", _without("checkpoints.jsonl")),
     BundleKind(
         "the manifest in a folder",
@@ -385,14 +446,14 @@ HASHED: tuple[BundleKind, ...] = (
         "the proof that a stream ended there taken out",
         "alone",
         "head",
-        _sealed(_proof(lambda proof: proof["heads"].pop())),
+        _sealed(_in_lines("heads.jsonl", lambda heads: heads.pop())),
         of="session",
     ),
     BundleKind(
         "another end of a stream",
         "alone",
         "head",
-        _sealed(_proof(lambda proof: proof["heads"][0].update(version=99))),
+        _sealed(_in_lines("heads.jsonl", lambda heads: heads[0].update(version=99))),
         of="session",
     ),
     BundleKind(
@@ -405,19 +466,19 @@ HASHED: tuple[BundleKind, ...] = (
         "an earlier checkpoint taken out",
         "alone",
         "checkpoint",
-        _sealed(_checkpoints(lambda taken: taken.pop(0))),
+        _sealed(_in_lines("checkpoints.jsonl", lambda taken: taken.pop(0))),
     ),
     BundleKind(
         "another root in a checkpoint",
         "alone",
         "checkpoint",
-        _sealed(_checkpoints(lambda taken: taken[0].update(eventsRoot="0" * 64))),
+        _sealed(_in_lines("checkpoints.jsonl", lambda taken: taken[0].update(eventsRoot="0" * 64))),
     ),
     BundleKind(
         "another signature of a checkpoint",
         "alone",
         "checkpoint",
-        _sealed(_checkpoints(lambda taken: taken[0].update(signature="A" * 86 + "=="))),
+        _sealed(_in_lines("checkpoints.jsonl", lambda taken: taken[0].update(signature="A" * 86 + "=="))),
         of="session",
     ),
     BundleKind("words blanked as if erased", "alone", "erased", _lines(_blanked)),
@@ -447,6 +508,54 @@ HASHED: tuple[BundleKind, ...] = (
         "log",
         _sealed(_in_log("UPDATE log_identity SET log_id='11111111-1111-4111-8111-111111111111'")),
         of="session",
+    ),
+    BundleKind(
+        "an event taken out of the index of log.db",
+        "alone",
+        "log",
+        _sealed(lambda parts: parts | {"log.db": with_rows(parts["log.db"], _not_in_index)}),
+    ),
+    BundleKind(
+        "the stream of an event in log.db no text",
+        "alone",
+        "log",
+        _sealed(_in_log("UPDATE stored_events SET originator_id=CAST(originator_id AS BLOB) WHERE rowid=5")),
+    ),
+    BundleKind(
+        "a kind of event taken off the list of log.db",
+        "alone",
+        "log",
+        _sealed(_in_log("DELETE FROM log_topics WHERE topic='run_started.1'")),
+    ),
+    BundleKind(
+        "streams of log.db compared otherwise",
+        "alone",
+        "log",
+        _sealed(
+            _in_log(
+                schema(
+                    "UPDATE sqlite_master SET sql=replace(sql, 'originator_id TEXT', 'originator_id TEXT COLLATE NOCASE')"
+                )
+            )
+        ),
+    ),
+    BundleKind("a message put behind the events of log.db", "alone", "log", _sealed(_own_message)),
+    BundleKind(
+        "a message put behind the events of log.db, of a part of the log",
+        "alone",
+        "log",
+        _sealed(_own_message),
+        of="session",
+    ),
+    BundleKind(
+        "another place of a part of the log",
+        "alone",
+        "log",
+        lambda parts: zipped(sealed(parts, position=json.loads(parts["manifest.json"])["position"] + 1)),
+        of="session",
+    ),
+    BundleKind(
+        "data there twice in an event, each hash computed again", "alone", "row", _rehashed(_twice_data)
     ),
     BundleKind(
         "a list of sessions put into log.db",
@@ -604,7 +713,35 @@ def _withheld_more(lines: list[Line]) -> list[Line]:
     return [*lines[:at], said, *lines[at + 1 :]]
 
 
+def _erasure_withheld(lines: list[Line]) -> list[Line]:
+    """Withhold what authorises an erasure, so that it may say anything."""
+    at = next(at for at, line in enumerate(lines) if line.said["topic"] == "erased.1")
+    fields = {name: value for name, value in lines[at].said.items() if name != "salt"}
+    return [*lines[:at], Line(fields | {"withheld": "secrets"}, lines[at].data), *lines[at + 1 :]]
+
+
 REDACTED: tuple[BundleKind, ...] = (
+    BundleKind(
+        "an erasure withheld, so that it may say anything",
+        "alone",
+        "erased",
+        _lines(_erasure_withheld, log=False),
+        of="words",
+    ),
+    BundleKind(
+        "an event that hides a person, where words alone are withheld",
+        "alone",
+        "row",
+        _lines(_of_withheld(withheld="person", digest=None), log=False),
+        of="words",
+    ),
+    BundleKind(
+        "a log.db put into an edition without people",
+        "alone",
+        "log",
+        _sealed(lambda parts: parts | {"log.db": b""}),
+        of="people",
+    ),
     BundleKind(
         "other words in the place of withheld ones",
         "alone",

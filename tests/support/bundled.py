@@ -286,7 +286,6 @@ def _proven(parts: Parts, lines: list[Line], leaves: list[bytes], taken: list[Ch
     proof = {
         "checkpoint": json.loads(end.line),
         "nodes": [],
-        "heads": [],
         "growth": [
             {
                 "kind": "growth",
@@ -336,7 +335,6 @@ def part_behind(parts: Parts, lines: list[Line], without: str, key: PrivateKey) 
     proof = {
         "checkpoint": json.loads(end.line),
         "nodes": [(*part, root_of(leaves[slice(*part)]).hex()) for part in outside(here, 0, len(leaves))],
-        "heads": [],
         "growth": [],
     }
     unsaid = {name: body for name, body in parts.items() if name != "checkpoints.txt"}

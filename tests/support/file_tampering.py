@@ -106,7 +106,7 @@ def _in_utf_16(rows: sqlite3.Connection) -> None:
     other.replace(path)
 
 
-def _without_index(change: str) -> Callable[[sqlite3.Connection], None]:
+def without_index(change: str) -> Callable[[sqlite3.Connection], None]:
     """Change the events while their index of streams and versions is left out of the schema."""
 
     def do(rows: sqlite3.Connection) -> None:
@@ -270,7 +270,7 @@ FILES: tuple[Kind, ...] = (
         "an event taken out of the index of its stream",
         "verify",
         "table_altered",
-        _without_index(
+        without_index(
             f"UPDATE stored_events SET originator_version=originator_version+0 WHERE rowid={SAID}; "
             f"UPDATE stored_events SET originator_id='session:agent:x:main' WHERE rowid={SAID}"
         ),
@@ -279,7 +279,7 @@ FILES: tuple[Kind, ...] = (
         "two events of one version",
         "verify",
         "out_of_order",
-        _without_index(
+        without_index(
             f"INSERT INTO stored_events SELECT {LAST}+1, originator_id, originator_version, topic, state "
             f"FROM stored_events WHERE rowid={SAID}"
         ),

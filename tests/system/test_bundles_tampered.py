@@ -48,10 +48,23 @@ def test_what_nobody_touched_is_verified(genuine: Bundled, tmp_path: Path, of: s
     assert checked(tmp_path, parts_of(bundle)).wrong == []
 
 
+@pytest.mark.clause("BUNDLE-22", "BUNDLE-24")
+def test_the_page_to_read_first_says_what_can_be_looked_at_of_an_edition(genuine: Bundled) -> None:
+    """Before: an edition without people had a log.db of which nothing was proven."""
+    words, people = parts_of(genuine.words), parts_of(genuine.people)
+    read = {"words": words["README.txt"].decode(), "people": people["README.txt"].decode()}
+    assert "[erased] stands there for withheld words" in read["words"]
+    assert "intersession debug log.db" in read["words"]
+    assert "as it was hashed, unless a row says that something is `withheld`" in read["people"]
+    assert "report.html; there is no log.db" in read["people"]
+    assert {"log.db", "heads.jsonl"} - set(words) == set()
+    assert {"log.db", "heads.jsonl", "run.svg"} & set(people) == set()
+
+
 KINDS = {kind.what: (kind,) for kind in (*EDITED, *HASHED, *REDACTED, *SIGNED)}
 
 
-@pytest.mark.clause("BUNDLE-12", "BUNDLE-13", "BUNDLE-14")
+@pytest.mark.clause("BUNDLE-12", "BUNDLE-13", "BUNDLE-14", "BUNDLE-27")
 @pytest.mark.parametrize("kind", every_day(KINDS, *list(KINDS)[::10]))
 def test_what_is_done_to_a_bundle_is_found_or_named_as_not_proven(
     genuine: Bundled, tmp_path: Path, kind: BundleKind

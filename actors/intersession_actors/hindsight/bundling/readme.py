@@ -17,7 +17,8 @@ ENTRIES: Final = {
     "report.html": "what happened, to read and to print; opens in any browser, offline",
     "events.jsonl": "the events, one a line, in order; `data` byte for byte as it was hashed",
     "log.db": "the same events as a log that opens",
-    "proof.json": "proves that the events are the log's, each at its place, and that none was left out",
+    "proof.json": "proves that the events are the log's, each at its place",
+    "heads.jsonl": "proves with which event each stream ends, so that none was left out",
     "checkpoints.jsonl": "the log's checkpoints up to the one that proves",
     "checkpoints.txt": "the same as signed notes, as other transparency logs have them",
     "keys.txt": "the public keys of the bundle's issuer; compare them with those you were given another way",
@@ -37,11 +38,13 @@ _SAID: Final = """A part of the log {log_id}, up to position {at}.
 
 To check it:         unzip -p BUNDLE.zip verify.py > verify.py && python3 verify.py BUNDLE.zip
 To check who made it: add --trust ed25519:... (the issuer's key), or --published FILE (its published checkpoints)
-To look at it:       unzip BUNDLE.zip log.db && intersession debug log.db
+To look at it:       {look}
 
 A verify.py that came with the bundle is as honest as the bundle: take one from a place that you trust.
 {words}
 """
+_LOG: Final = "unzip BUNDLE.zip log.db && intersession debug log.db"
+_REPORT: Final = "report.html; there is no log.db, since with other names none could be proven"
 _WHOLE: Final = "Whole texts are in it, secrets among them: give it to those who may read them."
 _REDACTED: Final = "It is redacted ({name}): {what}"
 _PREFIX: Final = "test_run_"
@@ -54,16 +57,21 @@ def readme_of(contents: Contents, names: Collection[str]) -> str:
     known.update(
         {name: "a timestamp (RFC 3161) of a checkpoint" for name in names if name.startswith("timestamps/")}
     )
+    redacted = contents.wanted.redact
+    if redacted is not None:
+        known["events.jsonl"] += ", unless a row says that something is `withheld`"
+    if redacted == "words":
+        known["log.db"] += "; [erased] stands there for withheld words, as its own events say"
     if any(name.startswith("files/") for name in names):
         known["files/"] = "pictures and files of messages, by their SHA-256"
         present.append("files/")
-    redacted = contents.wanted.redact
     return _SAID.format(
         log_id=contents.view.log.log_id,
         at=contents.at,
         held=f"{counted(contents.taken.events, 'event')} of {counted(contents.taken.streams, 'stream')}",
         question=msgspec.json.encode(contents.question).decode(),
         entries="\n".join(f"  {name:<24} {known[name]}" for name in present),
+        look=_LOG if "log.db" in names else _REPORT,
         words=_WHOLE if redacted is None else _REDACTED.format(name=redacted, what=EDITIONS[redacted]),
     )
 

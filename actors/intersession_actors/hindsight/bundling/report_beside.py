@@ -109,9 +109,6 @@ def table(heads: Sequence[str], rows: Iterable[str], numbers: Sequence[str] = ()
     yield "</tbody></table></div>"
 
 
-def more(count: int, what: str, *files: str) -> str:
+def more(count: int, what: str, file: str = "events.jsonl") -> str:
     """Return a paragraph that says where the rest of a list is; nothing where there is no rest."""
-    if count <= 0:
-        return ""
-    named = " and in ".join(f"<code>{file}</code>" for file in files or ("events.jsonl", "log.db"))
-    return f'<p class="more">{count:,} more {what}: all are in {named}.</p>'
+    return f'<p class="more">{count:,} more {what}: all are in <code>{file}</code>.</p>' if count > 0 else ""

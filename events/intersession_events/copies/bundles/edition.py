@@ -1,4 +1,4 @@
-"""How the log of a redacted bundle is kept: rows that withhold something with an event that says so, or rows of its own (BUNDLE-24)."""
+"""How the log of a redacted bundle is kept: rows that withhold something, with events that say so (BUNDLE-24)."""
 
 from array import array
 from collections import defaultdict
@@ -6,13 +6,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple, Protocol, cast
 
-from intersession_events.basics.errors import CorruptEvent, UnknownTopic
-from intersession_events.basics.ids import derive
-from intersession_events.copies.bundles.log_file import Derived
-from intersession_events.facts import Erased, ForkedFrom, WithheldKind, decode
-from intersession_events.log.envelope import FIRST, SALT_BYTES, seal
-from intersession_events.log.erasing import erased_stream
-from intersession_events.log.recorded import Draft
+from intersession_events.facts import Erased, WithheldKind
 from intersession_events.log.row_state import opened
 from intersession_events.log.sql import Row
 
@@ -85,63 +79,3 @@ _REASONS: Final = {
     "words": "what was said is withheld from this edition",
     "secrets": "secrets are masked in this edition",
 }
-
-
-class RenamedRows:
-    """The rows of an edition with other names: a log of its own, which proves nothing of the one it was made of.
-
-    It has nothing that a log says of itself: erasures name digests of payloads that it does not have, and the ids of reports and
-    checkpoints follow from what they say.
-    """
-
-    def __init__(self, fork_id: str) -> None:
-        self.log_id = derive(fork_id, "edition")
-        self._salts = Derived(self.log_id)
-        self._ends: dict[str, tuple[int, str]] = {}
-        self._of_log: list[tuple[str, int, str]] = []
-
-    def take(self, edited: Edited) -> Row | None:
-        """Return a row as the log has it; None for one that it does not have."""
-        position, stream, version, topic, state = edited.row
-        if stream.startswith(_OF_ITSELF) or topic.startswith("checkpoint_"):
-            return None
-        envelope = opened(state, where=f"position {position}")
-        payload = bytes(envelope.data)
-        try:
-            event = decode(topic, payload)
-        except (CorruptEvent, UnknownTopic):
-            return None
-        draft = Draft(
-            event=event,
-            id=envelope.id,
-            time=envelope.time,
-            causation=envelope.causation,
-            correlation=envelope.correlation,
-        )
-        sealed, recorded = seal(
-            draft,
-            topic,
-            payload,
-            log_id=self.log_id,
-            stream=stream,
-            version=version,
-            epoch=envelope.epoch,
-            prev=self._ends.get(stream, (0, FIRST))[1],
-            salt=self._salts(SALT_BYTES),
-        )
-        if stream == _LOG:
-            self._of_log.append((stream, version, recorded.hash))
-        else:
-            self._ends[stream] = (version, recorded.hash)
-        return position, stream, version, topic, sealed
-
-    def forked(self, forked: ForkedFrom) -> ForkedFrom:
-        """Return how the log began: as a part of nothing that there is."""
-        heads = tuple((stream, *self._ends[stream]) for stream in sorted(self._ends))
-        return ForkedFrom(
-            log_id=self.log_id, position=forked.position, flow="", heads=(*heads, *self._of_log), by=BY
-        )
-
-
-_OF_ITSELF: Final = (erased_stream(""), "import:")
-_LOG: Final = "log"

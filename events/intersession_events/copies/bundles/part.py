@@ -4,7 +4,6 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -12,7 +11,7 @@ from typing import Final, NamedTuple
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.basics.ids import derive
 from intersession_events.basics.progress import Progress, not_told
-from intersession_events.copies.bundles.edition import Edited, Editing, RenamedRows, WithheldRows
+from intersession_events.copies.bundles.edition import Edited, Editing, WithheldRows
 from intersession_events.copies.bundles.left_lines import LeftLines
 from intersession_events.copies.bundles.log_file import ForkEnd, LogFile, own_rows
 from intersession_events.copies.bundles.proof import PartProof
@@ -89,37 +88,34 @@ def take_part(
     folder: Path,
     *,
     edition: Editing | None = None,
-    with_log: bool = True,
     progress: Progress = not_told,
 ) -> PartTaken:
-    """Write `events.jsonl`, `proof.json`, `checkpoints.jsonl` and, `with_log`, `log.db` into an empty folder.
+    """Write `events.jsonl`, `proof.json`, `heads.jsonl` of a part, `checkpoints.jsonl` and `log.db` into an empty folder.
 
-    `seen` reads the log as it was at one moment (`stored`). An `edition` withholds something of its rows.
+    `seen` reads the log as it was at one moment (`stored`). An `edition` withholds something of its rows. Of one that renames
+    there is no `log.db`: with other names its rows would have other hashes, so that nothing of it could be proven.
 
     Raises:
         CorruptEvent: a row that is needed can't be read or was changed, or the log is not what the checkpoint was taken of. It
             names the position; `verify` says more.
         OSError: a file can't be written.
     """
+    has_log = edition is None or not edition.renames
     if edition is not None and edition.renames:
-        hashes = sha256()
         for row, _ in _Taking(lineage, seen, wanted, edition).rows(not_told):
             edition.note(row)
-            hashes.update(hash_in(row[4], where=f"position {row[0]}").encode())
-        # Its question names nothing, so the id of its log is made of its events.
-        wanted = wanted._replace(question=wanted.question + hashes.hexdigest().encode())
     taking = _Taking(lineage, seen, wanted, edition)
     with ExitStack() as entered:
         lines = entered.enter_context((folder / "events.jsonl").open("wb"))
-        made = entered.enter_context(LogFile(folder / "log.db")) if with_log else None
+        made = entered.enter_context(LogFile(folder / "log.db")) if has_log else None
         if made is not None:
             made.begin(*taking.identity)
         for row, leaf in taking.rows(progress):
             edited = Edited(row) if edition is None else edition.edited(row)
             lines.write(line_of_row(edited.row, leaf, edited.withheld))
-            if made is not None and (kept := taking.kept.take(edited)) is not None:
-                made.add(kept)
-        taking.proof.write(folder / "proof.json", b"" if taking.left is None else taking.left.ended())
+            if made is not None:
+                made.add(taking.withheld.take(edited))
+        taking.proof.write(folder, b"" if taking.left is None else taking.left.ended())
         if made is not None:
             epoch, own = taking.end()
             for row in own:
@@ -145,7 +141,7 @@ class _Taking:
         self._places = None if self._is_copy else self._selected()
         self._time = self._time_at_place()
         is_renamed = edition is not None and edition.renames
-        self.kept = RenamedRows(self._fork_id) if is_renamed else WithheldRows()
+        self.withheld = WithheldRows()
         # What proves the last event of a stream is made of its name, which could be guessed by it.
         streams = () if is_renamed else self._names
         self.proof = PartProof(lineage, seen, at=wanted.at, streams=streams)
@@ -223,11 +219,9 @@ class _Taking:
             checkpoints=proven.checkpoints,
             proofs=proven.proofs,
         )
-        epoch, kept = self._epoch + 1, self.kept
-        if isinstance(kept, RenamedRows):
-            return epoch, own_rows(self._fork_id, ForkEnd(kept.forked(forked), self._time, epoch, ()))
+        epoch = self._epoch + 1
         ends = [(row[1], row[2]) for row, _ in heads]
-        erased = chain(erased_later(self._seen, ends, self._wanted.at), kept.erased())
+        erased = chain(erased_later(self._seen, ends, self._wanted.at), self.withheld.erased())
         return epoch, own_rows(self._fork_id, ForkEnd(forked, self._time, epoch, erased))
 
     @property

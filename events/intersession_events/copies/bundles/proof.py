@@ -63,8 +63,10 @@ class PartProof:
                 self._inside.add(stream)
         return leaf
 
-    def write(self, path: Path, left: bytes = b"") -> None:
-        """Write it, once all events were taken, with what checkpoints say is `left` of events without their words, as JSON.
+    def write(self, folder: Path, left: bytes = b"") -> None:
+        """Write `proof.json`, and `heads.jsonl` if it is of a part, once all events were taken.
+
+        `left` is what checkpoints say is left of events without their words, as JSON.
 
         Raises:
             CorruptEvent: the log is not what the checkpoint was taken of.
@@ -72,24 +74,19 @@ class PartProof:
         """
         self._tree.end()
         checkpoint = self.checkpoint
-        with path.open("wb") as file:
-            file.write(b'{"checkpoint":' + _ENCODE(checkpoint))
-            if checkpoint is not None:
-                self._check(checkpoint)
-            nodes = [(node.start, node.stop, node.hash.hex()) for node in self._tree.outside]
-            file.write(b',"nodes":' + _ENCODE(nodes) + b',"heads":[')
-            # With no node outside, the bundle's own events make the root: nothing can have been left out of any stream.
-            separator = b""
-            for head in self._heads_of(checkpoint) if nodes else ():
-                file.write(separator + _ENCODE(head))
-                separator = b","
-            growth = [self._grown(since, ranges) for since, ranges in self._growth]
-            unsaid = b',"unsaid":' + left if left else b""
-            file.write(b'],"growth":' + _ENCODE(growth) + unsaid + b"}\n")
+        if checkpoint is not None:
+            self._check(checkpoint)
+        nodes = [(node.start, node.stop, node.hash.hex()) for node in self._tree.outside]
+        growth = [self._grown(since, ranges) for since, ranges in self._growth]
+        unsaid = b',"unsaid":' + left if left else b""
+        proof = _ENCODE({"checkpoint": checkpoint, "nodes": nodes, "growth": growth})
+        (folder / "proof.json").write_bytes(proof[:-1] + unsaid + b"}\n")
+        # With no node outside, the bundle's own events make the root: nothing can have been left out of any stream.
+        if nodes and self._inside - {STREAM} and checkpoint is not None and checkpoint.heads_root is not None:
+            with (folder / "heads.jsonl").open("wb") as file:
+                file.writelines(_ENCODE(head) + b"\n" for head in self._heads_inside())
 
-    def _heads_of(self, checkpoint: Checkpoint | None) -> Iterator[_Head]:
-        if checkpoint is None or checkpoint.heads_root is None:
-            return
+    def _heads_inside(self) -> Iterator[_Head]:
         for stream in sorted(self._inside - {STREAM}):
             path = self._heads.path(stream)
             assert path is not None  # noqa: S101 - it was told

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import heapq
 import io
 import json
 import os
@@ -29,6 +30,7 @@ import sys
 import tempfile
 import uuid
 import zlib
+from array import array
 from contextlib import closing
 from functools import lru_cache
 from hashlib import sha256, sha512
@@ -53,7 +55,12 @@ Json = Union[None, bool, int, float, str, List["Json"], Dict[str, "Json"]]
 Object = Dict[str, Json]
 Place = Tuple[str, int]  # a stream and a version
 HEX = re.compile(r"[0-9a-f]+")
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
+# No other entries: what is unpacked beside `log.db` or `verify.py` may be read with them (`log.db-wal`, `json.py`).
+NAME = re.compile(
+    r"(answer|erasures|manifest|notes|proof|refusals|settings)\.json|(checkpoints|events|heads|questions)\.jsonl"
+    r"|(README|checkpoints|keys)\.txt|log\.db|manifest\.sig|report\.html|run\.svg|verify\.py"
+    r"|test_run_[A-Za-z0-9_]+\.(py|jsonl)|files/[0-9a-f]{64}|timestamps/[0-9]+\.tsr"
+)
 
 
 class Wrong(Exception):
@@ -97,10 +104,19 @@ def _number(digits: str) -> int:
     return int(digits)
 
 
+def _constant(name: str) -> Json:
+    raise ValueError(f"{name} is no number in JSON")
+
+
+_READ = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=_number, parse_constant=_constant).decode
+_WRITE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_WRITE_SORTED = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode
+
+
 def parsed(text: bytes) -> Json:
     """Return a JSON value, or raise ValueError; no field may be there twice."""
     try:
-        value: Json = json.loads(text.decode(), object_pairs_hook=_pairs, parse_int=_number)
+        value: Json = _READ(text.decode())
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return value
@@ -115,7 +131,7 @@ def an_object(value: Json) -> Object:
 
 def canonical(value: object) -> bytes:
     """Return JSON as RFC 8785 has it, for what is hashed: ASCII keys, whole numbers, texts."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return _WRITE_SORTED(value).encode()
 
 
 def whole(value: object) -> int:
@@ -278,9 +294,7 @@ def vkey_of(word: str) -> Vkey:
     typed = base64.b64decode(found[3])
     name = sha256(f"{found[1]}\n".encode() + typed).digest()[:4]
     if name.hex() != found[2] or typed[0] not in {1, 4}:
-        raise ValueError(
-            f"the vkey of {found[1]} is not of its name and key, or not Ed25519 of a log or a witness"
-        )
+        raise ValueError(f"the vkey of {found[1]} is not of its name and key, or of another kind")
     return Vkey(found[1], name, typed[1:], typed[0] == 4)
 
 
@@ -300,9 +314,7 @@ class Note(NamedTuple):
                 time = int.from_bytes(one[:8], "big")
                 text, signature = f"cosignature/v1\ntime {time}\n".encode() + text, one[8:]
             if not has_signed(key.key, text, signature):
-                raise ValueError(
-                    f"the note of {self.of.named} was not signed by {safe(key.name)}, as it says"
-                )
+                raise ValueError(f"the note of {self.of.named} was not signed by {safe(key.name)}")
         return bool(found)
 
 
@@ -416,31 +428,33 @@ def is_beginning(old: int, old_root: bytes, new: int, new_root: bytes, path: Seq
     return last == 0 and first == old_root and second == new_root
 
 
-class Tree:
-    """A tree of which some leaves are there, and of the others the roots over the largest ranges without one."""
+Subtree = Tuple[int, int, bytes]
+"""Leaves of a tree from one up to another, and the root over them."""
 
-    def __init__(self, leaves: dict[int, bytes], nodes: dict[tuple[int, int], bytes]) -> None:
-        self._leaves, self._nodes = leaves, nodes
-        self._left = len(leaves) + len(nodes)
 
-    def root(self, size: int) -> bytes:
-        """Return the root over all, or raise ValueError where something is missing, or left over."""
-        found = self._over(0, size) if size else sha256().digest()
-        if self._left:
-            raise ValueError(f"{self._left} parts of it have no place in the tree")
-        return found
+def root_over(size: int, parts: Iterable[Subtree]) -> bytes:
+    """Return the root of a tree, of some of its leaves and the roots over the largest ranges of all others, in their order.
 
-    def _over(self, start: int, stop: int) -> bytes:
-        found = self._nodes.get((start, stop))
-        if found is None and stop - start == 1:
-            found = self._leaves.get(start)
-            if found is None:
-                raise ValueError(f"leaf {start} is neither among the events nor in the proof")
-        if found is not None:
-            self._left -= 1
-            return found
+    Raises:
+        ValueError: something is missing, or left over.
+    """
+    rest = iter(parts)
+    here = next(rest, None)
+
+    def over(start: int, stop: int) -> bytes:
+        nonlocal here
+        if here is not None and here[:2] == (start, stop):
+            root, here = here[2], next(rest, None)
+            return root
+        if stop - start == 1:
+            raise ValueError(f"leaf {start} is neither among the events nor in the proof")
         middle = start + (1 << (stop - start - 1).bit_length() - 1)
-        return node_hash(self._over(start, middle), self._over(middle, stop))
+        return node_hash(over(start, middle), over(middle, stop))
+
+    root = over(0, size) if size else sha256().digest()
+    if here is not None:
+        raise ValueError(f"the leaves from {here[0]} up to {here[1]} have no place in the tree")
+    return root
 
 
 # --- The archive: each byte of the zip belongs to an entry, and each entry is there once
@@ -498,9 +512,7 @@ class Part(NamedTuple):
     def content(self) -> bytes:
         """Return the content of an entry that is read as a whole."""
         if self.size > MOST_IN_MEMORY:
-            raise Wrong(
-                "archive", f"{self.name} has {self.size} bytes; {MOST_IN_MEMORY} is the most that is read"
-            )
+            raise Wrong("archive", f"{self.name} has {self.size} bytes, more than {MOST_IN_MEMORY}")
         return b"".join(self.chunks())
 
     def object(self) -> Object:
@@ -537,7 +549,7 @@ def parts_of(path: Path) -> dict[str, Part]:
         raise Wrong("archive", f"it has more than {MOST_ENTRIES} entries, or {MOST_IN_ALL} bytes")
     for name, part in parts.items():
         if not NAME.fullmatch(name):
-            raise Wrong("archive", f"{safe(name)} is no name that an entry can have")
+            raise Wrong("archive", f"{safe(name)} is no entry of a bundle")
         if part.size > MOST_BYTES:
             raise Wrong("archive", f"{name} has more than {MOST_BYTES} bytes")
     return parts
@@ -558,6 +570,7 @@ _CENTRAL = struct.Struct("<4sHHHHHHIIIHHHHHII")
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
 _END = struct.Struct("<4sHHHHIIH")
 _COMMENT = len("sha256:") + 64
+_IS_FILE = 0o600 << 16  # else it may be unpacked as a link
 
 
 def _parts_of_zip(path: Path) -> Iterator[tuple[str, Part]]:
@@ -576,21 +589,19 @@ def _parts_of_zip(path: Path) -> Iterator[tuple[str, Part]]:
         count, length, start = _END.unpack_from(tail)[4:7]
         said = _END.pack(b"PK\5\6", 0, 0, count, count, length, start, _COMMENT)
         if tail != said + b"sha256:" + total.hexdigest().encode() or start + length != end:
-            raise Wrong(
-                "archive", "the zip is not as it was written: its bytes have another hash than its end says"
-            )
+            raise Wrong("archive", "the zip is not as it was written: its end says another hash")
         file.seek(start)
         directory, at, reached = file.read(length), 0, 0
         seen: set[str] = set()
         for _ in range(count):
             if len(directory) < at + _CENTRAL.size:
                 raise Wrong("archive", "the directory of the zip is cut short")
-            mark, _, *fields, more, comment, disk, _, _, offset = _CENTRAL.unpack_from(directory, at)
+            mark, _, *fields, more, comment, disk, _, kind, offset = _CENTRAL.unpack_from(directory, at)
             _, flags, method, _, _, crc, packed, size, named = fields
             raw = directory[at + _CENTRAL.size : at + _CENTRAL.size + named]
             name, at = raw.decode("latin-1"), at + _CENTRAL.size + named
             if (
-                (mark, more, comment, disk, offset) != (b"PK\1\2", 0, 0, 0, reached)
+                (mark, more, comment, disk, kind, offset) != (b"PK\1\2", 0, 0, 0, _IS_FILE, reached)
                 or flags
                 or method not in {0, 8}
             ):
@@ -609,8 +620,13 @@ def _parts_of_zip(path: Path) -> Iterator[tuple[str, Part]]:
 # --- Events and checkpoints, as they are written
 
 
+def where(position: int, stream: str, version: int) -> str:
+    """Return the place of an event, in words."""
+    return f"#{position} ({safe(stream)}, version {version})"
+
+
 class Row(NamedTuple):
-    """An event. `leaf` is its place in the log's tree, `stands` the hash of its data as they are here, `print` one over all that a log has of it."""
+    """An event. `leaf` is its place in the log's tree; `print` is a hash over all that log.db has of it."""
 
     position: int
     leaf: int | None
@@ -621,48 +637,57 @@ class Row(NamedTuple):
     hash: str
     salt: str
     withheld: str
-    stands: str
     print: bytes
 
     @property
     def where(self) -> str:
         """The place, in words."""
-        return f"#{self.position} ({safe(self.stream)}, version {self.version})"
+        return where(self.position, self.stream, self.version)
 
-    @property
-    def line(self) -> bytes:
-        """What its leaf in the log's tree is made of."""
-        return f"{self.position} {self.hash}\n".encode()
+
+class Blank(NamedTuple):
+    """An event without its words: `stands` is the hash of what is left of its data."""
+
+    position: int
+    withheld: str
+    stands: bytes
+
+
+class Erasure(NamedTuple):
+    """What an event says that is left of another one: `position` is its own."""
+
+    position: int
+    where: str
+    stands: bytes
 
 
 FIRST = "0" * 64
 FIELDS = (
-    "position",
-    "index",
-    "stream",
-    "version",
-    "topic",
-    "id",
-    "causation",
-    "correlation",
-    "epoch",
-    "time",
-    "prev",
-    "hash",
-    "digest",
-)
+    "position", "index", "stream", "version", "topic", "id", "causation", "correlation", "epoch", "time", "prev", "hash", "digest",
+)  # fmt: skip
 OPTIONAL = ("salt", "decision", "withheld")
-WITHHELD = ("words", "secrets", "person")
-OF_A_LOG = {
-    b"stored_events",
-    b"sqlite_autoindex_stored_events_1",
-    b"sqlite_sequence",
-    b"log_identity",
-    b"log_topics",
-    b"inline_views",  # this and the next are empty: views are made when the log is opened
-    b"set_aside",
-}
+WITHHELD = {
+    None: (),
+    "secrets": ("secrets",),
+    "words": ("words", "secrets"),
+    "people": ("person",),
+}  # by edition
 FORKED, ERASED, TAKEN = "forked_from.1", "erased.1", "checkpoint_taken.1"
+# What SQLite says of log.db's tables. Of the last two it has no rows: views are made when the log is opened.
+TABLES = {
+    "stored_events": "CREATE TABLE stored_events (rowid INTEGER PRIMARY KEY AUTOINCREMENT CHECK (rowid > 0), "
+    "originator_id TEXT NOT NULL, originator_version INTEGER NOT NULL, topic TEXT NOT NULL, state BLOB NOT NULL, "
+    "UNIQUE (originator_id, originator_version))",
+    "sqlite_autoindex_stored_events_1": None,
+    "sqlite_sequence": "CREATE TABLE sqlite_sequence(name,seq)",
+    "log_identity": "CREATE TABLE log_identity (log_id TEXT NOT NULL, format INTEGER NOT NULL, epoch INTEGER NOT NULL, "
+    "created_ms INTEGER NOT NULL)",
+    "log_topics": "CREATE TABLE log_topics (topic TEXT PRIMARY KEY) WITHOUT ROWID",
+    "inline_views": "CREATE TABLE inline_views (name TEXT PRIMARY KEY, shape INTEGER NOT NULL, "
+    "position INTEGER NOT NULL) WITHOUT ROWID",
+    "set_aside": "CREATE TABLE set_aside (view TEXT NOT NULL, position INTEGER NOT NULL, stream TEXT NOT NULL, "
+    "version INTEGER NOT NULL, topic TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (view, position)) WITHOUT ROWID",
+}
 
 
 def row_of(line: bytes) -> tuple[Row, Object, bytes]:
@@ -672,7 +697,7 @@ def row_of(line: bytes) -> tuple[Row, Object, bytes]:
     optional = tuple(name for name in OPTIONAL if name in said)
     if rest[-1:] != b"}" or tuple(said) != FIELDS + optional or any(said[name] == "" for name in optional):
         raise ValueError("it has not the fields of an event, in their order")
-    if json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode() != head + b"}":
+    if _WRITE(said).encode() != head + b"}":
         raise ValueError("it is not written as events are")
     for name in ("stream", "topic", "id", "prev", "hash", "digest", "causation", "correlation", *optional):
         absent = {"causation", "correlation", *(["digest"] if said.get("withheld") == "person" else [])}
@@ -691,25 +716,17 @@ def row_of(line: bytes) -> tuple[Row, Object, bytes]:
         hash=str(said["hash"]),
         salt=str(said.get("salt", "")),
         withheld=str(said.get("withheld", "")),
-        stands=sha256(data).hexdigest(),
-        print=printed(said, data),
+        print=printed(head[head.index(b'"stream":') :].partition(b',"withheld":')[0], data),
     )
-    if row.withheld not in {"", *WITHHELD} or (row.withheld and row.salt):
-        raise ValueError(
-            "what it withholds is no known kind, or its salt is there, so that it could be guessed"
-        )
-    if not row.salt:
-        an_object(parsed(data))
+    if row.withheld and row.salt:
+        raise ValueError("what it withholds could be guessed: its salt is there")
+    an_object(parsed(data))
     return row, said, data
 
 
-def printed(said: Object, data: bytes) -> bytes:
-    """Return a hash over all that a log has of an event, but for what it was hashed with, if that hides a person."""
-    names = FIELDS[2:]
-    if said.get("withheld") == "person":  # log.db has hashes of its own
-        return sha256(canonical([said[name] for name in names[:8]]) + b"\n" + data).digest()
-    fields = [said[name] for name in names] + [said.get("salt", ""), said.get("decision", "")]
-    return sha256(canonical(fields) + b"\n" + data).digest()
+def printed(fields: bytes, data: bytes) -> bytes:
+    """Return a hash over all that a log has of an event: its fields, as they stand in a line, and its data."""
+    return sha256(fields + b"\n" + data).digest()
 
 
 def hash_of(said: Object, log_id: str) -> str:
@@ -750,6 +767,23 @@ def of_state(state: bytes) -> tuple[Object, bytes]:
     return said, state[end:]
 
 
+def _written(said: Object) -> bytes:
+    """Return the fields of an event in log.db as they stand in a line of events.jsonl."""
+    more = {name: said[name] for name in ("salt", "decision") if said.get(name)}
+    return _WRITE({**{name: said[name] for name in FIELDS[2:]}, **more})[1:-1].encode()
+
+
+def _stored(log: sqlite3.Connection, first: int, last: int) -> Iterator[tuple[int, Object, bytes]]:
+    """Yield the position, the fields and the data of events in log.db."""
+    for at, stream, version, topic, state in log.execute(
+        "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+        "WHERE rowid BETWEEN ? AND ? ORDER BY rowid",
+        (first, last),
+    ):
+        said, data = of_state(state)
+        yield at, {**said, "stream": stream, "version": whole(version), "topic": topic}, data
+
+
 class Checkpoint(NamedTuple):
     """What the log of `size` events was up to a position. `said` has its fields as they are published, `hash` is over `text`, and so is its signature."""
 
@@ -770,17 +804,7 @@ class Checkpoint(NamedTuple):
         return f"the checkpoint of #{self.position}"
 
 
-STATEMENT = (
-    "count",
-    "eventsRoot",
-    "headsRoot",
-    "logId",
-    "position",
-    "previous",
-    "rolling",
-    "streams",
-    "unsaid",
-)
+STATEMENT = ("count", "eventsRoot", "headsRoot", "logId", "position", "previous", "rolling", "streams", "unsaid")  # fmt: skip
 
 
 def checkpoint_of(value: Json) -> Checkpoint:
@@ -836,19 +860,24 @@ class Check:
         self.unproven: list[str] = []
         self.said: Object = {"bundle": str(path)}
         self.parts: dict[str, Part] = {}
-        self.rows: dict[int, Row] = {}
-        self.ends: dict[str, Row] = {}
-        self.places: dict[Place, Row] = {}
+        # Of each event, in their order: its position, its leaf (-1 for none), its hash and its print, of 32 bytes each.
+        self.positions, self.leaves = array("q"), array("q")
+        self.hashes, self.prints = bytearray(), bytearray()
+        # Of each stream the version and the hash of its last event, and of the last one with a place in the log's tree.
+        self.ends: dict[str, tuple[int, str]] = {}
+        self.proven_ends: dict[str, tuple[int, str]] = {}
         # Up to which position events are hashed as those of another log.
         self.forks: list[tuple[int, str]] = []
-        self.erasures: list[tuple[Row, Object]] = []
-        self.recorded: list[tuple[Row, Object]] = []  # checkpoints, as the log itself has them
+        self.erased: dict[Place, Erasure] = {}
+        self.blank: dict[Place, Blank] = {}
+        self.kinds = {"words": 0, "secrets": 0, "person": 0}
+        self.recorded: list[tuple[str, Object]] = []  # checkpoints, as the log itself has them
         self.files: set[str] = set()  # that events name
         self.taken: list[Checkpoint] = []
         self.signed: dict[str, str] = {}  # by which key each of them is, as far as that could be checked
         self.proven: dict[str, Checkpoint] = {}  # that the events here are those of
         # What was erased behind the place of the bundle, as its log.db says.
-        self.later: dict[Place, str] = {}
+        self.later: dict[Place, bytes] = {}
 
     def run(self) -> Check:
         """Check all of it."""
@@ -898,10 +927,11 @@ class Check:
                 "manifest",
                 f"its format is {safe(manifest.get('format'))}; this verify.py checks {FORMAT}: take the newer one",
             )
-        if manifest["redacted"] not in (None, "secrets", "words", "people"):
+        if manifest["redacted"] not in [*WITHHELD]:
             raise Wrong("manifest", f"{safe(manifest['redacted'])} is nothing that an edition withholds")
         self.log_id, self.position = str(manifest["logId"]), whole(manifest["position"])
-        self.manifest = manifest
+        redacted = manifest["redacted"]
+        self.manifest, self.redacted = manifest, None if redacted is None else str(redacted)
         self.said.update(
             {
                 name: manifest[name]
@@ -929,18 +959,14 @@ class Check:
             elif self.trusted:
                 self.find("signature", "the bundle is not signed: ask for one that is, or leave --trust out")
             else:
-                self.leave(
-                    "That the host made this bundle, and what it says beside its events: it is not signed."
-                )
+                self.leave("That the host made this bundle, and what is beside its events: it is not signed.")
             return None
         ((name, key),) = keys_in(str(said)).items()
         line = self.part(SIGNATURE).content().decode("latin-1")
         if not has_signed(key, SIGNED + text, unbase64(line[:-1] if line[-1:] == "\n" else line, 64)):
             self.find("signature", f"{SIGNATURE} is no signature of the manifest by the key {name}")
         elif not self.trusted:
-            self.leave(
-                f"That the host made this bundle: --trust with its key would show it; the one that signed is {name}."
-            )
+            self.leave(f"That the host made this bundle, whose key is {name}: --trust would show it.")
         elif name not in self.trusted:
             self.find("signature", f"the bundle is signed by the key {name}, which is not trusted")
         return name
@@ -958,11 +984,8 @@ class Check:
         """Each row hashes to what it says, and follows the one before it in its stream."""
         part = self.part("events.jsonl")
         for line in part.lines():
-            if b'"topic":"forked_from.1"' in line:
-                said = an_object(parsed(line))
-                if said.get("topic") == FORKED:
-                    of = an_object(said.get("data"))
-                    self.forks.append((whole(of["position"]), str(of["logId"])))
+            if b'"topic":"forked_from.1"' in line or b'"topic":"erased.1"' in line:
+                self._rest_on(an_object(parsed(line)))
         last, leaf = 0, -1
         for number, line in enumerate(part.lines(), 1):
             try:
@@ -977,22 +1000,33 @@ class Check:
             if not last < row.position <= self.position or not (
                 row.leaf is None or leaf < row.leaf < row.position
             ):
-                self.find(
-                    "order",
-                    f"{row.where}: it is not in its place, behind #{last}, in a bundle up to #{self.position}",
-                )
+                self.find("order", f"{row.where}: its place is not behind #{last}, up to #{self.position}")
             last, leaf = max(last, row.position), leaf if row.leaf is None else row.leaf
             self._follow(row)
-        if (len(self.rows), len(self.ends)) != (self.manifest["events"], self.manifest["streams"]):
+        if (len(self.positions), len(self.ends)) != (self.manifest["events"], self.manifest["streams"]):
             self.find(
                 "order",
-                f"events.jsonl has {len(self.rows)} events of {len(self.ends)} streams, and the manifest says otherwise",
+                f"events.jsonl has {len(self.positions)} events of {len(self.ends)} streams, and the manifest says otherwise",
             )
+
+    def _rest_on(self, said: Object) -> None:
+        """Take down what others rest on: where a fork began, and which words were erased. That it is true is checked with all rows."""
+        if said.get("topic") == FORKED:
+            of = an_object(said["data"])
+            self.forks.append((whole(of["position"]), str(of["logId"])))
+        elif said.get("topic") == ERASED and said.get("withheld") != "person":
+            position, stream, of = whole(said["position"]), str(said["stream"]), an_object(said["data"])
+            here = where(position, stream, whole(said["version"]))
+            if stream != f"erased:{of.get('stream')}" or "withheld" in said:
+                self.find("erased", f"{here}: it authorises nothing: withheld, or not in the stream for that")
+                return
+            for version, stands in map(listed, listed(of.get("rows"))):
+                self.erased[str(of["stream"]), whole(version)] = Erasure(position, here, hashed(stands))
 
     def _problem(self, row: Row, said: Object, data: bytes) -> str:
         """Say what of a row is not as it was hashed. Of one that hides a person only the hash can be proven, by its place."""
-        if row.withheld and self.manifest["redacted"] is None:
-            return f"its {row.withheld} are withheld, and the manifest says that nothing is"
+        if row.withheld and row.withheld not in WITHHELD[self.redacted]:
+            return f"it withholds {safe(row.withheld)}, which its edition does not"
         if row.withheld == "person":
             return ""
         if row.salt and digest_of(row.salt, data) != said["digest"]:
@@ -1003,23 +1037,34 @@ class Check:
 
     def _follow(self, row: Row) -> None:
         """Of stream `log` there are single events, those that others rest on; of all others, each from the first on."""
-        end = self.ends.get(row.stream)
-        version, before = (end.version, end.hash) if end else (0, FIRST)
+        version, before = self.ends.get(row.stream, (0, FIRST))
         if row.version > version + 1 and row.stream != "log":
             self.find("chain", f"{row.where}: what stands before it in its stream is not here")
         elif row.version <= version:
             self.find("chain", f"{row.where}: it comes behind version {version} of its stream")
         elif row.version == version + 1 and row.prev != before:
             self.find("chain", f"{row.where}: it does not follow the event before it in its stream")
-        self.ends[row.stream] = self.rows[row.position] = self.places[row.stream, row.version] = row
+        self.ends[row.stream] = row.version, row.hash
+        if row.leaf is not None:
+            self.proven_ends[row.stream] = self.ends[row.stream]
+        self.positions.append(row.position)
+        self.leaves.append(-1 if row.leaf is None else row.leaf)
+        self.hashes += bytes.fromhex(row.hash)
+        self.prints += row.print
 
     def _note(self, row: Row, data: bytes) -> None:
-        if row.topic == ERASED:
-            self.erasures.append((row, an_object(parsed(data))))
+        place = row.stream, row.version
+        if row.withheld in self.kinds:
+            self.kinds[row.withheld] += 1
         if row.topic == TAKEN and not row.withheld and self.log_id_at(row.position) == self.log_id:
-            self.recorded.append((row, an_object(parsed(data))))
+            self.recorded.append((row.where, an_object(parsed(data))))
         if b'"type":"file"' in data:
             self.files.update(_files_in(parsed(data)))
+        if not row.salt and row.withheld != "person":
+            self.blank[place] = Blank(row.position, row.withheld, sha256(data).digest())
+        elif row.salt and place in self.erased:
+            by = self.erased[place].where
+            self.find("erased", f"{by} says that words of {row.where} were erased, and they are there")
 
     def read_checkpoints(self) -> None:
         """Each follows the one before it, and was signed by the key that it names."""
@@ -1032,11 +1077,11 @@ class Check:
                 self.find("checkpoint", f"{one.named} does not follow the one before it")
             previous, position, count = one.hash, one.position, one.size
         here = {one.position: {**one.said, "logId": None} for one in self.taken}
-        for row, said in self.recorded:
+        for place, said in self.recorded:
             own = {**said, "logId": None}
             own.pop("peaks", None)
             if whole(said.get("position")) <= position and here.get(whole(said["position"])) != own:
-                self.find("checkpoint", f"{row.where}: checkpoints.jsonl has another checkpoint, or none")
+                self.find("checkpoint", f"{place}: checkpoints.jsonl has another checkpoint, or none")
         given = [self.parts["keys.txt"].content().decode()] if "keys.txt" in self.parts else []
         given += [str(self.manifest["key"])] if self.manifest.get("key") else []
         keys = {**self.trusted}
@@ -1054,9 +1099,7 @@ class Check:
                 self.find("checkpoint", f"{one.named} was not signed by the key {safe(name)}")
         self.check_notes(keys)
         if "" in self.signed.values():
-            self.leave(
-                "That checkpoints are signed by keys that are neither in keys.txt nor trusted: that was not checked."
-            )
+            self.leave("That checkpoints are signed by keys that are neither in keys.txt nor trusted.")
 
     def check_notes(self, keys: dict[str, bytes]) -> None:
         """Checkpoints are signed as notes, too; each note is of one of them, and cosigned by whom it says."""
@@ -1066,9 +1109,7 @@ class Check:
             for name, hashed_name, signature in signatures_in(str(one.said["note"])):
                 known = sha256(f"{name}\n\x01".encode() + (key or b"")).digest()[:4]
                 if key and (hashed_name != known or not has_signed(key, note_text(one, name), signature)):
-                    self.find(
-                        "note", f"{one.named} was not signed as a note by the key {safe(one.said['keyId'])}"
-                    )
+                    self.find("note", f"{one.named} was not signed as a note by its key")
         notes = (
             notes_in(self.parts["checkpoints.txt"].content().decode())
             if "checkpoints.txt" in self.parts
@@ -1077,9 +1118,7 @@ class Check:
         for note in notes:
             of = here.get(note.of.hash)
             if of is None or note.text != note_text(of, note.text.decode().partition("\n")[0]):
-                self.find(
-                    "note", f"checkpoints.txt has a note of {note.of.named} that is not in checkpoints.jsonl"
-                )
+                self.find("note", f"checkpoints.jsonl has not what a note says of {note.of.named}")
         for note in notes[-MOST_NOTES:]:
             try:
                 cosigned = sum(note.is_signed_by(one) for one in self.witnesses)
@@ -1102,37 +1141,35 @@ class Check:
     def check_proof(self) -> None:
         """Every event, with its place, is part of the log, by its last checkpoint; and no event of a stream was left out."""
         proof, known = self.part("proof.json").object(), {one.hash for one in self.taken}
-        behind = [row for row in self.rows.values() if row.leaf is None]
-        self.said.update(checkpoint=None, proven=len(self.rows) - len(behind))
+        behind = self.leaves.count(-1)
+        self.said.update(checkpoint=None, proven=len(self.leaves) - behind)
         if proof.get("checkpoint") is None:
-            if known or self.manifest.get("checkpoint") is not None or len(behind) < len(self.rows):
+            if known or self.manifest.get("checkpoint") is not None or behind < len(self.leaves):
                 self.find("proof", "proof.json proves nothing, though there are checkpoints")
-            self.leave(
-                "That the events are part of the log, and that none is left out: no checkpoint covers them."
-            )
+            self.leave("That the events are the log's, and none is left out: no checkpoint covers them.")
             return
         last = checkpoint_of(proof["checkpoint"])
         self.said["checkpoint"] = {"position": last.position, "hash": last.hash}
         if self.manifest.get("checkpoint") != last.hash or last.hash not in known:
-            self.find(
-                "proof",
-                "its checkpoint is not the one of the manifest, or not among those of checkpoints.jsonl",
-            )
-        for row in behind:
-            if row.position <= last.position:
-                self.find("proof", f"{row.where}: {last.named} covers it, and its place is not proven")
-        leaves = {row.leaf: leaf_hash(row.line) for row in self.rows.values() if row.leaf is not None}
-        nodes: dict[tuple[int, int], bytes] = {}
-        for start, stop, node in map(listed, listed(proof["nodes"])):
-            nodes[whole(start), whole(stop)] = hashed(node)
+            self.find("proof", "its checkpoint is not that of the manifest, or not in checkpoints.jsonl")
+        for position, leaf in zip(self.positions, self.leaves):
+            if (leaf < 0) != (position > last.position):
+                self.find("proof", f"#{position}: it has a leaf if {last.named} covers it, and only then")
+        nodes = sorted(
+            (whole(start), whole(stop), hashed(node))
+            for start, stop, node in map(listed, listed(proof["nodes"]))
+        )
+        leaves = (
+            (leaf, leaf + 1, leaf_hash(self._line(at))) for at, leaf in enumerate(self.leaves) if leaf >= 0
+        )
         try:
-            is_root = Tree(leaves, nodes).root(last.size) == last.root
+            is_root = root_over(last.size, heapq.merge(nodes, leaves)) == last.root
         except ValueError as error:
             raise Wrong("proof", f"proof.json does not lead to {last.named}: {error}") from None
         if not is_root:
             raise Wrong(
                 "proof",
-                f"the events, as they stand here, do not lead to {last.named}: some are not of the log, or not in their place",
+                f"the events do not lead to {last.named}: some are not of the log, or not in their place",
             )
         self.proven[last.hash] = last
         for said in map(an_object, listed(proof["growth"])):
@@ -1143,33 +1180,29 @@ class Check:
                 or one.hash not in known
                 or not is_beginning(one.size, one.root, last.size, last.root, path)
             ):
-                self.find(
-                    "growth",
-                    f"{one.named} is not proven to be the beginning of the last, or not one of checkpoints.jsonl",
-                )
+                self.find("growth", f"{one.named} is not proven to be the beginning of the last")
             else:
                 self.proven[one.hash] = one
-        if nodes:
-            self._check_heads(listed(proof["heads"]), last)
-        else:
+        if nodes or "heads.jsonl" in self.parts:
+            self._check_heads(last)
+        if not nodes:
             self._make_anew(last)
-        if behind:
+        if behind or self.position > last.position:
             self.leave(
-                f"That the log has nothing behind #{last.position}, the last checkpoint, but {counted(len(behind), 'event')}."
+                f"That the log has nothing behind #{last.position}, the last checkpoint"
+                + (f", but {counted(behind, 'event')}." if behind else ".")
             )
         if len(self.proven) < len(self.taken):
-            self.leave(
-                f"That the log only grew since {len(self.taken) - len(self.proven)} of its {len(self.taken)} checkpoints."
-            )
+            self.leave(f"That the log only grew since {len(self.taken) - len(self.proven)} checkpoints.")
 
-    def _check_heads(self, heads: list[Json], last: Checkpoint) -> None:
-        ends = {
-            row.stream: row.version
-            for row in self.rows.values()
-            if row.position <= last.position and row.stream != "log"
-        }
-        wanted = set(ends)
-        for said in map(an_object, heads):
+    def _line(self, at: int) -> bytes:
+        """Return what the leaf of an event is made of."""
+        return f"{self.positions[at]} {self.hashes[32 * at : 32 * at + 32].hex()}\n".encode()
+
+    def _check_heads(self, last: Checkpoint) -> None:
+        wanted = {stream for stream in self.proven_ends if stream != "log"}
+        for line in self.parts["heads.jsonl"].lines() if "heads.jsonl" in self.parts else ():
+            said = an_object(parsed(line))
             stream, version, path = str(said["stream"]), whole(said["version"]), an_object(said["path"])
             leaf = leaf_hash(canonical({"hash": said["hash"], "stream": stream, "version": version}))
             part = root_by_path(
@@ -1179,20 +1212,16 @@ class Check:
             root = root_by_path(
                 number, 1 << 16, leaf_hash(part or b""), [hashed(one) for one in listed(path["parts"])]
             )
-            here = self.places.get((stream, version))
+            end = self.proven_ends.get(stream, (0, FIRST))
             if part is None or root is None or root.hex() != last.said.get("headsRoot"):
                 self.find("head", f"what is said of the end of {safe(stream)} does not lead to {last.named}")
-            elif version != ends.get(stream) or here is None or here.hash != said["hash"]:
-                if last.position > self.position and version > ends.get(stream, 0):
-                    self.leave(
-                        f"That {safe(stream)} had no more events before #{self.position}: it went on behind that."
-                    )
+            elif end != (version, said["hash"]):
+                if last.position > self.position and version > end[0]:
+                    self.leave(f"That {safe(stream)} had no more events before #{self.position}.")
                 else:
-                    self.find(
-                        "head", f"{safe(stream)} goes on to version {version}: events were left out of it"
-                    )
+                    self.find("head", f"events of {safe(stream)} up to version {version} were left out")
             wanted.discard(stream)
-        if wanted and (last.said.get("headsRoot") is None or self.manifest["redacted"] == "people"):
+        if wanted and (last.said.get("headsRoot") is None or self.redacted == "people"):
             self.leave(f"That no end of {counted(len(wanted), 'stream')} was left out.")
         elif wanted:
             self.find("head", f"no proof says how {safe(', '.join(sorted(wanted)[:5]))} ended")
@@ -1200,12 +1229,12 @@ class Check:
     def _make_anew(self, last: Checkpoint) -> None:
         """All events of the log are here: make each checkpoint anew."""
         peaks: list[tuple[int, bytes]] = []
-        rows, count = sorted(self.rows.values()), 0
+        count = 0
         for one in self.taken:
             rolling = sha256()
-            while count < len(rows) and rows[count].position <= one.position:
-                rolling.update(rows[count].line)
-                peaks.append((1, leaf_hash(rows[count].line)))
+            while count < len(self.positions) and self.positions[count] <= one.position:
+                rolling.update(self._line(count))
+                peaks.append((1, leaf_hash(self._line(count))))
                 count += 1
                 while len(peaks) > 1 and peaks[-2][0] == peaks[-1][0]:
                     size, right = peaks.pop()
@@ -1230,21 +1259,14 @@ class Check:
             if one.said.get("logId") != self.log_id:
                 continue
             if here.get(one.position, one.hash if one.position > max(here, default=0) else "") != one.hash:
-                self.find(
-                    "published", f"{one.named} was published, and the bundle has another there, or none"
-                )
+                self.find("published", f"{one.named} was published, and is not here as it was")
             elif one.hash in self.proven:
                 of = self.proven[one.hash]
                 if (one.size, one.root) != (of.size, of.root):
-                    self.find(
-                        "published", f"a note of {one.named} was published that says something else of it"
-                    )
+                    self.find("published", f"{one.named} was published as a note of something else")
                 published = max(published, one.position)
         if self.published and not any(one.said.get("logId") == self.log_id for one in self.published):
-            self.find(
-                "published",
-                f"what was published is of another log, {safe(self.published[0].said.get('logId'))}",
-            )
+            self.find("published", f"what was published is of {safe(self.published[0].said.get('logId'))}")
         cosigned = max(
             (one.position for one in self.proven.values() if one.hash in self.signed_by_witnesses), default=0
         )
@@ -1257,8 +1279,7 @@ class Check:
             )
         if self.trusted and not signed:
             self.find(
-                "unsigned",
-                f"no checkpoint that proves these events is signed by a trusted key ({', '.join(sorted(self.trusted))})",
+                "unsigned", f"no checkpoint that proves these events is signed by {' or '.join(self.trusted)}"
             )
         self.said.update(signedUpTo=min(signed, self.position), publishedUpTo=min(published, self.position))
         up_to, covered = (
@@ -1267,21 +1288,15 @@ class Check:
         )
         if not self.trusted and not self.published and not self.witnesses:
             self.leave(
-                "That nobody with the means to compute hashes made it all up: --trust or --published would show that."
+                "That nobody with the means to compute hashes made it up: give --trust or --published."
             )
         elif not up_to:
-            self.leave(
-                "That nobody made it all up: nothing that is trusted, or was published, covers these events."
-            )
+            self.leave("That nobody made it all up: nothing trusted or published covers these events.")
         elif up_to < covered:
-            self.leave(
-                f"That nobody made up what lies behind #{up_to}: no checkpoint that is trusted covers it."
-            )
+            self.leave(f"That nobody made up what lies behind #{up_to}: nothing trusted covers it.")
         if self.trusted and max(published, cosigned) < covered:
             behind = f" behind #{max(published, cosigned)}" if max(published, cosigned) else ""
-            self.leave(
-                f"That the owner of the key signed no other history{behind}: --published would show that."
-            )
+            self.leave(f"That the owner of the key signed no other history{behind}: give --published.")
         # Genuine checkpoints may stand before one that was forged with the key: no proof leads from the last of them to that.
         kept = {one.hash for one in self.published}
         for what, hashes in (
@@ -1291,13 +1306,15 @@ class Check:
         ):
             last = [one for one in self.taken if one.hash in hashes][-1:]
             if last and self.proven and last[0].hash not in self.proven:
-                self.find(
-                    "growth", f"{last[0].named} is {what}, and no proof leads from it to the events here"
-                )
+                self.find("growth", f"{last[0].named} is {what}, and is not proven to lead here")
         return up_to
 
     def check_log(self) -> None:
         """The events of log.db are those of events.jsonl, and behind them those that name its source."""
+        if self.redacted == "people":
+            if "log.db" in self.parts:
+                self.find("log", "log.db is there, and of an edition without people none can be proven")
+            return
         with tempfile.TemporaryDirectory(prefix="intersession-verify-") as folder:
             path = Path(folder, "log.db")
             with path.open("wb") as file:
@@ -1306,156 +1323,127 @@ class Check:
             try:
                 with closing(sqlite3.connect(path.as_uri() + "?mode=ro&immutable=1", uri=True)) as log:
                     log.execute("PRAGMA trusted_schema=OFF")  # it is data: nothing in its schema may run
-                    log.text_factory = bytes
-                    found = log.execute(
-                        "SELECT name, substr(sql, 1, 13) FROM sqlite_master WHERE type='table'"
-                    )
-                    tables = {name for name, begins in found if begins == b"CREATE TABLE "}
-                    if not {b"stored_events", b"log_identity"} <= tables:
-                        raise Wrong("log", "log.db has not the tables of a log")
-                    self._look_for_more(log)
-                    self._compare(log)
+                    if self._is_a_log(log):
+                        self._compare(log)
+                        self._check_own(log)
             except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise Wrong("log", f"log.db is not to be read: {safe(str(error))}") from None
 
-    def _look_for_more(self, log: sqlite3.Connection) -> None:
-        """Find tables with views, triggers and the like: a program that opens the log would read them in place of events."""
-        more = {name for (name,) in log.execute("SELECT name FROM sqlite_master")} - OF_A_LOG
-        for name in sorted(more)[:MOST_SHOWN]:
-            self.find("log", f"log.db has {safe(name.decode(errors='replace'))} in it, which no bundle has")
-        if not more and any(
-            log.execute("SELECT 1 FROM inline_views UNION ALL SELECT 1 FROM set_aside LIMIT 1")
-        ):
+    def _is_a_log(self, log: sqlite3.Connection) -> bool:
+        """Whether its tables are those of a log. What else is there a program would read in place of events when it opens the log."""
+        found: dict[str, str | None] = dict(log.execute("SELECT name, sql FROM sqlite_master"))
+        for name in sorted({*found, *TABLES}):
+            if found.get(name, "") != TABLES.get(name, ""):
+                self.find("log", f"log.db has {safe(name)} otherwise than bundles have it, or not at all")
+        if found != TABLES:
+            return False
+        if any(log.execute("SELECT 1 FROM inline_views UNION ALL SELECT 1 FROM set_aside LIMIT 1")):
             self.find("log", "log.db has views in it, which no bundle has")
+        # An index that is not as its table hides events from a program that reads streams by it, and so do kinds that are not listed.
+        ((problem,),) = log.execute("PRAGMA integrity_check(1)")
+        if problem != "ok":
+            self.find("log", f"log.db is damaged: {safe(problem)}")
+        if any(log.execute("SELECT topic FROM stored_events EXCEPT SELECT topic FROM log_topics")):
+            self.find("log", "log.db has events of kinds that it does not list")
+        return True
 
     def _compare(self, log: sqlite3.Connection) -> None:
+        at = same = 0
+        for position, said, data in _stored(log, -(2**63), self.position):
+            same += 1
+            while at < len(self.positions) and self.positions[at] < position:
+                at += 1
+            is_here = at < len(self.positions) and self.positions[at] == position
+            if not is_here or printed(_written(said), data) != bytes(self.prints[32 * at : 32 * at + 32]):
+                self.find("log", f"#{position} of log.db is not what events.jsonl has there")
+        if same != len(self.positions):
+            self.find("log", f"log.db has {same} of the {len(self.positions)} events of events.jsonl")
+
+    def _check_own(self, log: sqlite3.Connection) -> None:
+        """Events of its own say what log.db is a part of, and which words are not in it, and nothing else."""
         ((log_id,),) = log.execute("SELECT log_id FROM log_identity")
-        ends, same, own = {stream: (row.version, row.hash) for stream, row in self.ends.items()}, 0, 0
-        # With other names it has other hashes, and nothing that a log says of itself, which would name what it does not have.
-        is_renamed = self.manifest["redacted"] == "people"
-        of_itself = [
-            row
-            for row in self.rows.values()
-            if row.stream.startswith(("erased:", "import:")) or row.topic.startswith("checkpoint_")
-        ]
-        wanted = len(self.rows) - len(of_itself) * is_renamed
-        for position, stream, version, topic, state in log.execute(
-            "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events ORDER BY rowid"
-        ):
-            said, data = of_state(state)
-            name = stream.decode()
-            said.update(stream=name, version=whole(version), topic=topic.decode())
-            if position <= self.position:
-                same += 1
-                if is_renamed:
-                    said["withheld"], ends[name] = "person", (whole(version), str(said["hash"]))
-                if position not in self.rows or printed(said, data) != self.rows[position].print:
-                    self.find("log", f"#{position} of log.db is not what events.jsonl has there")
-                continue
-            own += 1
-            end = ends.get(name, (0, FIRST))
-            if (
-                digest_of(said["salt"], data) != said["digest"]
-                or hash_of(said, log_id.decode()) != said["hash"]
-            ):
-                self.find("log", f"#{position} of log.db, an event of its own, is not as it was written")
-            if (version, said["prev"]) != (end[0] + 1, end[1]):
-                self.find(
-                    "log",
-                    f"#{position} of log.db, an event of its own, does not follow the one before it in its stream",
-                )
-            ends[name] = (version, str(said["hash"]))
-            told = an_object(parsed(data))
-            source = told.get("logId") if is_renamed else self.log_id_at(self.position)
-            if own == 1 and (said["topic"], told.get("logId")) != (FORKED, source):
-                self.find("log", f"log.db does not say that it is a part of the log {safe(self.log_id)}")
-            if said["topic"] == ERASED and name == f"erased:{told.get('stream')}":
-                for at, stands in map(listed, listed(told.get("rows"))):
-                    self.later[str(told["stream"]), whole(at)] = str(stands)
-        if same != wanted:
-            self.find("log", f"log.db has {same} of the {wanted} events of events.jsonl")
-        if not own and log_id.decode() != self.log_id:
-            self.find("log", f"log.db is of the log {safe(log_id.decode())}")
+        ends, number = {**self.ends}, 0
+        for position, said, data in _stored(log, self.position + 1, 2**63 - 1):
+            named, number = f"#{position} of log.db, an event of its own,", number + 1
+            stream, told = str(said["stream"]), an_object(parsed(data))
+            version, before = ends.get(stream, (0, FIRST))
+            if digest_of(said["salt"], data) != said["digest"] or hash_of(said, log_id) != said["hash"]:
+                self.find("log", f"{named} is not as it was written")
+            if (said["version"], said["prev"]) != (version + 1, before):
+                self.find("log", f"{named} does not follow the one before it in its stream")
+            ends[stream] = version + 1, str(said["hash"])
+            if number == 1:
+                of = (told.get("logId"), told.get("position"), said["topic"], stream)
+                if of != (self.log_id_at(self.position), self.position, FORKED, "log"):
+                    self.find("log", f"{named} does not say of which log this is a part")
+            elif (said["topic"], stream) != (ERASED, f"erased:{told.get('stream')}"):
+                self.find("log", f"{named} says something else than which words are not here")
+            else:
+                self._take_later(named, told)
+        if (log_id == self.log_id) == (number > 0):
+            self.find("log", f"log.db is of {safe(log_id)}, with {counted(number, 'event')} of its own")
+
+    def _take_later(self, named: str, told: Object) -> None:
+        for version, stands in map(listed, listed(told.get("rows"))):
+            place = str(told["stream"]), whole(version)
+            if place not in self.blank:
+                self.find("log", f"{named} says that words of {safe(place)} were erased, and they are there")
+            elif not self.blank[place].withheld:
+                self.later[place] = hashed(stands)
 
     def check_erased(self, up_to: int) -> None:
         """An event authorises whatever was erased, and what stands there is what was left of it; as much is proven of what is withheld."""
-        allowed: dict[Place, tuple[Row, str]] = {}
-        for row, said in self.erasures:
-            if row.stream != f"erased:{said.get('stream')}" and row.withheld != "person":
-                self.find(
-                    "erased", f"{row.where}: it authorises nothing, since it is not in the stream for that"
-                )
-                continue
-            for version, stands in map(listed, listed(said.get("rows"))):
-                allowed[str(said["stream"]), whole(version)] = (row, str(stands))
-        erased = [row for row in self.rows.values() if not row.salt and not row.withheld]
-        later = 0
+        left, erased, later, unsure = self._left_of_words(), 0, 0, 0
         unproven: dict[str, None] = {}
-        for row in erased:
-            by, stands = allowed.get((row.stream, row.version)) or (
-                None,
-                self.later.get((row.stream, row.version)),
-            )
-            later += by is None
-            if stands != row.stands or (by is not None and by.position <= row.position):
-                self.find(
-                    "erased", f"{row.where}: its words were erased, and no event authorises what stands there"
+        for place, (position, withheld, stands) in self.blank.items():
+            by = self.erased.get(place)
+            if not withheld:
+                erased, later = erased + 1, later + (by is None)
+                allowed = (
+                    by.stands if by and by.position > position else None if by else self.later.get(place)
                 )
-            elif by is not None and row.position <= up_to < by.position:
-                unproven[by.where] = None
-        for where in unproven:
-            self.find(
-                "erased", f"{where}: it erases what is proven, and no checkpoint that is trusted covers it"
-            )
-        for place, (by, _) in allowed.items():
-            if place in self.places and self.places[place].salt:
-                self.find(
-                    "erased",
-                    f"{by.where} says that words of {self.places[place].where} were erased, and they are there",
-                )
-        without = erased + [row for row in self.rows.values() if row.withheld == "words"]
-        left = self._left_of_words()
-        for row in without:
-            if left.get(row.position, row.stands) != row.stands:
-                self.find(
-                    "erased", f"{row.where}: what stands there is not what was left of it without its words"
-                )
-        kinds = {kind: sum(row.withheld == kind for row in self.rows.values()) for kind in WITHHELD}
-        self.said.update(erased=len(erased), withheld={**kinds})
+                if stands != allowed:
+                    self.find("erased", f"{where(position, *place)}: no event authorises what stands there")
+                elif by and position <= up_to < by.position:
+                    unproven[by.where] = None
+            if withheld != "secrets":
+                unsure += position not in left
+                if left.get(position, stands) != stands:
+                    self.find(
+                        "erased", f"{where(position, *place)}: what stands there is not all but its words"
+                    )
+        for at in unproven:
+            self.find("erased", f"{at}: it erases what is proven, and nothing trusted covers it")
+        self.said.update(erased=erased, withheld={**self.kinds})
         if later:
+            self.leave(f"That words of {counted(later, 'event')} were erased later: only log.db says it.")
+        if unsure:
+            self.leave(f"That what is left of {counted(unsure, 'event')} without words was part of each.")
+        if self.kinds["secrets"]:
             self.leave(
-                f"That words of {counted(later, 'event')} were erased behind #{self.position}: only log.db says it."
+                f"That no more than secrets was changed in {counted(self.kinds['secrets'], 'event')} in which they are masked."
             )
-        if open_ := [row for row in without if row.position not in left]:
-            self.leave(f"That what is left of {counted(len(open_), 'event')} without words was part of each.")
-        if kinds["secrets"]:
+        if self.kinds["person"]:
             self.leave(
-                f"That no more than secrets was changed in {counted(kinds['secrets'], 'event')} in which they are masked."
-            )
-        if kinds["person"]:
-            self.leave(
-                f"That {counted(kinds['person'], 'event')} that hide persons say what they say: only their hashes are proven."
+                f"That {counted(self.kinds['person'], 'event')} that hide persons say what they say: only their hashes are proven."
             )
 
-    def _left_of_words(self) -> dict[int, str]:
+    def _left_of_words(self) -> dict[int, bytes]:
         """Return what checkpoints prove to be left of events without their words, by position: the SHA-256 of it."""
         lines = {
-            whole(at): hashed(stands).hex()
+            whole(at): hashed(stands)
             for at, stands in map(listed, listed(self.part("proof.json").object().get("unsaid", [])))
         }
-        proven: dict[int, str] = {}
+        proven: dict[int, bytes] = {}
         given = sorted(lines, reverse=True)
         for one in self.taken if given else ():
             stretch: list[int] = []
             while given and given[-1] <= one.position:
                 stretch.append(given.pop())
             if stretch and one.said.get("unsaid") is not None:
-                text = "".join(f"{at} {lines[at]}\n" for at in stretch)
+                text = "".join(f"{at} {lines[at].hex()}\n" for at in stretch)
                 if sha256(text.encode()).hexdigest() != one.said["unsaid"]:
-                    self.find(
-                        "erased",
-                        f"what proof.json says is left of events without their words is not what {one.named} was taken of",
-                    )
+                    self.find("erased", f"proof.json says another `unsaid` than {one.named} was taken of")
                 elif one.hash in self.proven:
                     proven.update({at: lines[at] for at in stretch})
         return proven
@@ -1465,25 +1453,17 @@ class Check:
         here = {name[6:]: part for name, part in self.parts.items() if name[:6] == "files/"}
         for name, part in here.items():
             if part.hash != name or name not in self.files:
-                self.find(
-                    "file", f"files/{name} has another content than its name says, or no event names it"
-                )
+                self.find("file", f"files/{name} is not what its name says, or no event names it")
         if missing := self.files - set(here):
-            self.leave(
-                f"That {counted(len(missing), 'file')} that events name had any content: they are not in the bundle."
-            )
+            self.leave(f"That {counted(len(missing), 'file')} that events name had any content: not here.")
 
     def leave_the_rest(self) -> None:
         """Say what no bundle proves."""
         if self.path.is_dir():
             self.leave("That this folder is the whole archive: only the zip has a hash over all its bytes.")
-        self.leave(
-            "That report.html, settings.json, answer.json and the like say what the events say: they are the maker's."
-        )
+        self.leave("That report.html, settings.json and the like say what the events say.")
         if dict(an_object(self.manifest["question"]), redact=None) != {"everything": True, "redact": None}:
-            self.leave(
-                "That no other stream belongs to the question: which ones are here is the maker's choice."
-            )
+            self.leave("That no other stream belongs to the question: the maker chose them.")
         ours, own = self.parts.get("verify.py"), Path(__file__)
         if ours is not None and own.is_file() and ours.hash != sha256(own.read_bytes()).hexdigest():
             self.leave("That the verify.py in the bundle would say the same: it is another one than this.")
@@ -1502,7 +1482,7 @@ class Check:
         """Yield the report, for people."""
         said = self.said
         if self.ok:
-            yield f"OK: {counted(len(self.rows), 'event')} in {counted(len(self.ends), 'stream')} are as they were written, up to #{self.position}"
+            yield f"OK: {counted(len(self.positions), 'event')} in {counted(len(self.ends), 'stream')} are as they were written, up to #{self.position}"
             yield f"  of the log {safe(self.log_id)}" + (
                 f"; {said['redacted']} withheld" if said["redacted"] else ""
             )

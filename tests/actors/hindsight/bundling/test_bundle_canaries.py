@@ -150,11 +150,11 @@ def test_nothing_that_an_edition_withholds_is_anywhere_in_it(
         row = shown.get(line["position"], {})
         if "withheld" in row or (not row and line["stream"] != "log"):
             assert line["salt"].encode() not in held
-            assert bytes.fromhex(line["salt"]) not in edition["log.db"]
+            assert bytes.fromhex(line["salt"]) not in edition.get("log.db", b"")
         if redacted == "people":
             assert line["id"].encode() not in held
             assert line["digest"].encode() not in held
-            assert bytes.fromhex(line["id"].replace("-", "")) not in edition["log.db"]
+            assert bytes.fromhex(line["id"].replace("-", "")) not in edition.get("log.db", b"")
     assert made["whole"].checkpoint == made["redacted"].checkpoint
 
 

@@ -84,7 +84,10 @@ def test_the_proof_leads_to_the_first_checkpoint_over_the_place_and_says_how_eac
     assert part.checkpoint is not None
     assert part.checkpoint.position == proof["checkpoint"]["position"] == CUT + 1
     assert part.unproven == 0
-    heads = {head["stream"]: head for head in proof["heads"]}
+    heads = {
+        head["stream"]: head
+        for head in map(json.loads, (tmp_path / "part" / "heads.jsonl").read_bytes().splitlines())
+    }
     last = {line["stream"]: line["version"] for line, _ in lines_in(tmp_path / "part")}
     for stream in (A, B):
         head = heads[stream]

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.copies.bundles import verify
+from intersession_events.log.tables import LOG_TABLES
 from intersession_events.proofs import merkle
 from support.bundled import outside
 from support.paths import ROOT
@@ -57,6 +58,11 @@ def test_the_verifier_is_one_file_of_python_3_8_and_its_standard_library() -> No
         )
     ]
     assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+@pytest.mark.clause("BUNDLE-24")
+def test_the_tables_that_it_wants_are_those_of_a_log() -> None:
+    assert {name: verify.TABLES[name] for name in LOG_TABLES} == LOG_TABLES
 
 
 @pytest.mark.clause("BUNDLE-10")
@@ -139,14 +145,16 @@ def test_the_root_over_some_leaves_and_the_rest_of_the_tree_is_that_over_all(
 ) -> None:
     leaves = [merkle.leaf_hash(text) for text in texts]
     here = data.draw(st.sets(st.integers(0, len(leaves) - 1)))
-    nodes = {part: merkle.root_of(leaves[slice(*part)]) for part in outside(here, 0, len(leaves))}
-    own = {at: leaves[at] for at in here}
-    assert verify.Tree(own, nodes).root(len(leaves)) == merkle.root_of(leaves)
-    if here:
+    nodes = [(*part, merkle.root_of(leaves[slice(*part)])) for part in outside(here, 0, len(leaves))]
+    own = [(at, at + 1, leaves[at]) for at in here]
+    parts = sorted(nodes + own)
+    assert verify.root_over(len(leaves), parts) == merkle.root_of(leaves)
+    for less in range(len(parts)):
         with pytest.raises(ValueError, match="leaf"):
-            verify.Tree({at: own[at] for at in sorted(own)[1:]}, nodes).root(len(leaves))
-    with pytest.raises(ValueError, match="no place"):
-        verify.Tree(own, {**nodes, (len(leaves), len(leaves) + 1): bytes(32)}).root(len(leaves))
+            verify.root_over(len(leaves), parts[:less] + parts[less + 1 :])
+    for more in (parts[0], (len(leaves), len(leaves) + 1, bytes(32))):
+        with pytest.raises(ValueError, match=r"leaf|no place"):
+            verify.root_over(len(leaves), sorted([*parts, more]))
     for start in range(len(leaves)):
         assert verify.root_by_path(start, len(leaves), leaves[start], merkle.path_in(leaves, start)) == (
             merkle.root_of(leaves)
