@@ -100,6 +100,6 @@ def test_what_somebody_reads_meanwhile_is_named_and_nobody_waits_long_for_it(
             f"1 dead rows of stored_events that an older transaction may still read: run `VACUUM FULL {schema}.stored_events` later"
         ]
         (pages,) = locked
-        assert "the pages of stored_events until they are written again" in pages
+        assert "the pages of stored_events, which somebody reads for long: erase once more" in pages
         assert log.let_go() == []
         assert found(postgres, f"zqx{schema}") == []

@@ -74,16 +74,19 @@ def _let_go(connection: Connection[TupleRow], address: Address, table: str) -> l
     named, notices = sql.Identifier(address.schema, table), _Notices()
     ((size,),) = connection.execute("SELECT pg_total_relation_size(%s::regclass)", (table,)).fetchall()
     connection.add_notice_handler(notices)
-    is_whole = size <= MOST_BYTES and _is_made_anew(connection, named, notices)
-    if not is_whole:
+    is_large = size > MOST_BYTES
+    is_held = not is_large and not _is_made_anew(connection, named, notices)
+    if is_large or is_held:
         connection.execute(sql.SQL(_IN_PLACE).format(table=named))
     connection.remove_notice_handler(notices)
     statement = f"VACUUM FULL {address.schema}.{table}"
     if notices.warned:
         return [f"dead rows of {table}, have their owner run `{statement}`: {'; '.join(notices.warned)}"]
-    if not is_whole:
+    if is_large:
+        return [f"the pages of {table}: run `{statement}` in a quiet hour, it locks the table"]
+    if is_held:
         return [
-            f"the pages of {table} until they are written again: run `{statement}` in a quiet hour, it locks the table"
+            f"the pages of {table}, which somebody reads for long: erase once more, or run `{statement}` later"
         ]
     if notices.still_seen:
         return [
