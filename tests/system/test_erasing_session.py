@@ -10,11 +10,13 @@ from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.facts import ERASED, DeliveryFailed, Erased, RunCompleted
 from intersession_events.log.verifying.verification import verify_log
+from intersession_events.log.work_queue import CallId
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
 from support.running import WAIT, Booth, Gate, closed_exchange, recorded, texts, wait_for
 from support.told_steps import steps_told
+from support.work_queue import offer, worker
 
 CHAT, OPS = "agent:main:telegram:group:42", "agent:ops:main"
 SECRET = "my number is 555-0199, tell nobody"
@@ -137,6 +139,25 @@ def test_no_file_beside_the_log_keeps_the_words(told: SessionSystem, tmp_path: P
 
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.suffix == ".jsonl" and ERASED in path.read_text() for path in files)
+    assert [path.name for path in files if b"555-0199" in path.read_bytes()] == []
+
+
+@pytest.mark.clause("ERASE-3", "FORGET-2")
+def test_what_a_worker_was_given_is_gone_from_the_file_while_the_host_goes_on(
+    told: SessionSystem, tmp_path: Path
+) -> None:
+    """Before: it was taken out behind the commit that empties the write-ahead log, and stood in the file until much later."""
+    queue = told.log.work
+    queue.to_take.announce(worker())
+    given = msgspec.structs.replace(offer("a"), content=SECRET.encode())
+    queue.offer([given])
+    assert [one.id for one in queue.to_take.take("w1", 1, 0)] == [given.id]
+    queue.withdraw([CallId(given.kind, given.id, given.attempt)])
+
+    told.erase(CHAT)
+
+    assert queue.standing() == []
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path.name for path in files if b"555-0199" in path.read_bytes()] == []
 
 
