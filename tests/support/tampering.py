@@ -650,7 +650,7 @@ REFUSED_BY_COPIES: frozenset[str] = frozenset(
         "a whole stream taken away, the rest renumbered",
         "the last event of a stream taken away, the rest renumbered",
         "other words, each hash computed again",
-        "other words, each hash and id computed again",
+        "an event taken away, each hash computed again",
         "an event forged, each hash and id computed again",
         "an event taken away, each hash and id computed again",
         "other words, each hash computed again, and a checkpoint taken of that without the key",
