@@ -23,6 +23,7 @@ from intersession_events.basics.errors import CorruptEvent, ForgedTopic, NotStor
 from intersession_events.facts import ERASED, TOPICS, Event, decode, standing
 from intersession_events.log.recorded import Draft, Recorded
 from intersession_events.log.row_state import Envelope, Short, as_state, in_places, is_short, opened, short_in
+from intersession_events.log.sql import Row
 from intersession_events.proofs.hashed import Hashed
 
 FIRST: Final = "0" * 64
@@ -316,3 +317,12 @@ def damaged(
     if salt and sha256(salt + envelope.data).hexdigest() != envelope.digest:
         return "the payload does not have the digest that was hashed: it was changed"
     return None
+
+
+def damage_of(row: Row, envelope: Envelope, log_id: str) -> str | None:
+    """Say the same of a row as it lies in the table; its position is not part of what is hashed."""
+    _, stream, version, topic, state = row
+    says_digest = not is_short(state)
+    return damaged(
+        envelope, log_id=log_id, stream=stream, version=version, topic=topic, says_digest=says_digest
+    )

@@ -14,10 +14,10 @@ from intersession_events.basics.progress import Progress
 from intersession_events.copies.following.checkpoints import CheckpointsAlong
 from intersession_events.copies.following.source import CopySource, Place, Reads
 from intersession_events.facts import CheckpointTaken, Erased, Event, decode
-from intersession_events.log.envelope import FIRST, NOT_AUTHORISED, Erasing, damaged
+from intersession_events.log.envelope import FIRST, NOT_AUTHORISED, Erasing, damage_of
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.lineage import FORKED
-from intersession_events.log.row_state import hash_in, is_short, links_in, opened, payload_in
+from intersession_events.log.row_state import hash_in, links_in, opened, payload_in
 from intersession_events.log.sql import COLUMNS, Row
 from intersession_events.proofs.published import Published
 from intersession_events.proofs.signatures import Trusted
@@ -295,17 +295,10 @@ class _Taking:
         return event
 
     def _looked_at(self, row: Row) -> tuple[str, str]:
-        position, stream, version, topic, state = row
+        position, stream, version, _, state = row
         try:
             envelope = opened(state, where=f"position {position}")
-            damage = damaged(
-                envelope,
-                log_id=self.known.log_id,
-                stream=stream,
-                version=version,
-                topic=topic,
-                says_digest=not is_short(state),
-            )
+            damage = damage_of(row, envelope, self.known.log_id)
         except (CorruptEvent, UnknownTopic) as error:
             raise self._otherwise(str(error)) from None
         if damage is not None:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.copies.forks.prefix import STREAM
 from intersession_events.facts import Erased, decode
-from intersession_events.log.envelope import FIRST, NOT_AUTHORISED, Erasing, damaged
+from intersession_events.log.envelope import FIRST, NOT_AUTHORISED, Erasing, damage_of
 from intersession_events.log.erasing import erased_stream, rows_erased
 from intersession_events.log.lineage import Lineage
-from intersession_events.log.row_state import is_short, links_in, opened, payload_in
+from intersession_events.log.row_state import links_in, opened, payload_in
 from intersession_events.log.sql import Row
 
 _ERASED = erased_stream("")
@@ -77,14 +77,7 @@ class Confirming:
             envelope = opened(state, where="the row")
         except CorruptEvent as error:
             raise self._changed(row, str(error)) from None
-        damage = damaged(
-            envelope,
-            log_id=log_id,
-            stream=stream,
-            version=version,
-            topic=topic,
-            says_digest=not is_short(state),
-        )
+        damage = damage_of(row, envelope, log_id)
         if damage is None and envelope.sealed:
             damage = (
                 "its words are encrypted, and their key was destroyed (erase them once more, as they were erased since "

@@ -18,7 +18,7 @@ from typing import Final
 from intersession_events.basics.errors import CorruptEvent, UnknownWord
 from intersession_events.basics.progress import Progress
 from intersession_events.facts import TOPICS, Erased, Event, decode, encode, has_words, unsaid
-from intersession_events.log.envelope import FIRST, damaged
+from intersession_events.log.envelope import FIRST, damage_of
 from intersession_events.log.held_checkpoints import checkpoints_of, cosignatures_of
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
 from intersession_events.log.row_state import Envelope, as_state, is_short
@@ -253,15 +253,8 @@ class _Walk:
 
     def _check_row(self, row: Row, envelope: Envelope) -> Event | None:
         """Prove a row, and return its event, if it can be read."""
-        _, stream, version, topic, state = row
-        damage = damaged(
-            envelope,
-            log_id=self._lineage.log_id_at(row[0]),
-            stream=stream,
-            version=version,
-            topic=topic,
-            says_digest=not is_short(state),
-        )
+        topic: str = row[3]
+        damage = damage_of(row, envelope, self._lineage.log_id_at(row[0]))
         if damage is not None:
             self._find("changed", damage, row)
         else:
