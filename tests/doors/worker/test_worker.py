@@ -11,6 +11,8 @@ import pytest
 
 from intersession import ConfigError, SessionSystem, ToolRefused, Turn
 from intersession.gateway.admission import limits
+from intersession.gateway.protocol.client import GatewayClient
+from intersession.gateway.protocol.line import Line
 from intersession.worker import sessions
 from intersession.worker.worker import Worker
 from intersession_events.facts import (
@@ -22,7 +24,7 @@ from intersession_events.facts import (
     SpawnClosed,
 )
 from support.beside import WITH_WORKERS, WORKER, beside
-from support.doors.gateway_live import LiveGateway
+from support.doors.gateway_live import TOKEN, LiveGateway
 from support.loopback import free_port
 from support.running import SEES_ALL, WAIT, Gate, merged, recorded, wait_for
 
@@ -211,6 +213,46 @@ def test_an_act_that_is_sent_again_counts_once() -> None:
         assert ended(writer.system, run)["reply"] == "fine"
         said = writer.system.log.stream("session:agent:ops:main")
         assert sum(one.topic.startswith("run_queued") for one in said) == 1
+
+
+@pytest.mark.clause("WORK-12")
+def test_what_is_asked_just_as_a_connection_begins_is_sent_once(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sent twice, it was refused as one that is not answered yet, and a worker did not start."""
+    sent: list[object] = []
+    asked = threading.Event()
+    with beside(":memory:", agents_here={"main": gate.saying("done")}) as writer:
+        run = writer.ask("hello", wait=0)["runId"]
+        gate.reached()
+        line = Line(lambda: (writer.live.address,), TOKEN)
+        serve = line._serve
+
+        def serve_late(client: GatewayClient) -> None:
+            send = client.send
+            monkeypatch.setattr(client, "send", lambda frame: (sent.append(frame["id"]), send(frame)))
+            began.set()
+            assert asked.wait(WAIT)
+            serve(client)
+
+        began = threading.Event()
+        monkeypatch.setattr(line, "_serve", serve_late)
+        line.open()
+        try:
+            assert began.wait(WAIT)
+            answer = line.ask("agent.wait", {"runId": run, "timeoutMs": round(WAIT * 1000)})
+            (request,) = line._waiting.values()
+            asked.set()
+            line.ask("sessions.list", {}).result(WAIT)
+            line._send_again(
+                request
+            )  # as after it was refused for now, on a connection that has sent it since
+            gate.open()
+
+            assert answer.result(WAIT)["reply"] == "done"
+            assert sorted(map(str, sent)) == ["w1", "w2"]
+        finally:
+            line.close()
 
 
 @pytest.mark.ci

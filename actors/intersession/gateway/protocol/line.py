@@ -69,6 +69,8 @@ class Line:
         self._lock = threading.Lock()
         self._numbers = count(1)
         self._waiting: dict[str, _Request] = {}
+        self._sent: dict[str, GatewayClient] = {}
+        """The connection on which each of them was sent, and is yet to be answered: on one, a gateway takes it once."""
         self._client: GatewayClient | None = None
         self._turn = 0
         self._closed = threading.Event()
@@ -111,7 +113,7 @@ class Line:
                 ToolRefused("too_large", f"{method}: more than {MOST_BYTES} bytes, send less")
             )
             return request.answer
-        request.answer.add_done_callback(lambda _: self._waiting.pop(request_id, None))
+        request.answer.add_done_callback(lambda _: self._forget(request_id))
         with self._lock:
             self._waiting[request_id] = request
             client = self._client
@@ -172,7 +174,7 @@ class Line:
                 logger.info("the connection to the writer's gateway is lost: %s", error)
         with self._lock:
             self._client = None
-            lost = [request for request in self._waiting.values() if not request.again]
+            lost = [request for request in tuple(self._waiting.values()) if not request.again]
         for request in lost:
             self._give_up(request, "the connection to the writer's gateway was lost")
 
@@ -206,7 +208,17 @@ class Line:
             logger.warning("the writer's gateway is reached again")
         self._told = problem
 
+    def _forget(self, request_id: str) -> None:
+        with self._lock:
+            self._waiting.pop(request_id, None)
+            self._sent.pop(request_id, None)
+
     def _send(self, client: GatewayClient, request: _Request) -> None:
+        with self._lock:
+            # Who asks, a connection that begins, and a request that is tried again may all send it at once.
+            if self._sent.get(request.id) is client or request.id not in self._waiting:
+                return
+            self._sent[request.id] = client
         try:
             client.send(request.frame)
         except ToolRefused as refused:
@@ -230,6 +242,7 @@ class Line:
         if refused.code not in _LATER:
             self._settle(request, refused)
         elif request.again:
+            self._sent.pop(request.id, None)
             later = threading.Timer(_AGAIN_S, self._send_again, (request,))
             later.daemon = True
             later.start()
