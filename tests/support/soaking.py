@@ -88,7 +88,7 @@ def _count(system: SessionSystem, kind: type[Event]) -> int:
     return sum(1 for _ in system.log.all(topics=topics_of(kind)))
 
 
-def until(condition: Callable[[], object], *, within: float = 20.0) -> None:
+def until(condition: Callable[[], object], *, within: float = 60.0) -> None:
     """Wait for a condition that nothing tells of."""
     end, pause = monotonic() + within, threading.Event()
     while not condition():
