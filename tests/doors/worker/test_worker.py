@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -230,7 +230,12 @@ def test_what_is_asked_just_as_a_connection_begins_is_sent_once(
 
         def serve_late(client: GatewayClient) -> None:
             send = client.send
-            monkeypatch.setattr(client, "send", lambda frame: (sent.append(frame["id"]), send(frame)))
+
+            def noted(frame: Mapping[str, object]) -> None:
+                sent.append(frame["id"])
+                send(frame)
+
+            monkeypatch.setattr(client, "send", noted)
             began.set()
             assert asked.wait(WAIT)
             serve(client)
