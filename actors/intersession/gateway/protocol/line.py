@@ -215,7 +215,7 @@ class Line:
 
     def _send(self, client: GatewayClient, request: _Request) -> None:
         with self._lock:
-            # Who asks, a connection that begins, and a request that is tried again may all send it at once.
+            # A caller, a connection that begins, and another try of a request may all send it at once.
             if self._sent.get(request.id) is client or request.id not in self._waiting:
                 return
             self._sent[request.id] = client
