@@ -41,7 +41,6 @@ from intersession_projections.questions.places.located import sessions_of, steps
 from intersession_projections.questions.places.runs_named import flow_sessions
 from intersession_projections.views.inline_views import inline_views
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, WRITER, LiveGateway
-from support.every_day import every_day
 from support.oracle import uuid
 from support.running import merged
 from support.story import StillClock
@@ -520,13 +519,8 @@ def code_of(answer: Any) -> str | None:
 
 
 @pytest.mark.clause("VIS-6", "FIND-2", "X2")
-@pytest.mark.parametrize(
-    ("door", "name"),
-    every_day(
-        WALKS,
-        "WebSocket, a credential of some sessions",
-    ),
-)
+@pytest.mark.ci
+@pytest.mark.parametrize(("door", "name"), [pytest.param(*case, id=name) for name, case in WALKS.items()])
 def test_no_answer_tells_of_what_its_caller_does_not_see(worlds: Worlds, door: str, name: str) -> None:
     way, caller = DOORS[door], CALLERS[name]
     there, known = worlds.all, worlds.known_to(name)

@@ -67,6 +67,7 @@ def test_a_fork_of_one_of_several_branches_says_that_the_others_stand_still(tmp_
         assert not any("stand still" in note for note in made(flow_id(run)).notes)
 
 
+@pytest.mark.ci
 @pytest.mark.clause("FORK-7")
 def test_what_does_not_come_in_a_fork_is_not_waited_for(tmp_path: Path) -> None:
     """The agent begins a run by itself and not with a tool: a recorded one does not."""
