@@ -1,7 +1,7 @@
 """Three roles for one log, that have what the page's script gives them."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import psycopg
@@ -20,7 +20,7 @@ def as_role(url: str, role: str) -> str:
 
 
 @contextmanager
-def three_roles(postgres: Server, postgres_url: str) -> Iterator[dict[str, str]]:
+def three_roles(postgres: Server, postgres_url: str) -> Generator[dict[str, str]]:
     """Make the roles, and give each with the URL of a log for it."""
     schema = schema_of(postgres_url)
     names = {role: f"{schema}_{role}" for role in ("owner", "writer", "reader")}
