@@ -547,7 +547,7 @@ def test_a_gateway_that_stops_takes_no_new_work_and_says_so(live: LiveGateway) -
 
 @pytest.mark.clause("L6")
 def test_who_does_not_read_is_sent_away_with_the_place_to_go_on(
-    system: SessionSystem,
+    system: SessionSystem, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (
         LiveGateway(system, limits=Limits(buffered_bytes=2_000_000, check_s=0.02)) as live,
@@ -561,6 +561,8 @@ def test_who_does_not_read_is_sent_away_with_the_place_to_go_on(
             run = other.request("chat.send", begin("x" * 100_000, f"c{number}"))["payload"]["runId"]
             other.event("chat", of(run, state="final"))
             other.events.clear()
+            if "does not read" in caplog.text:
+                break  # it has seconds to read that, however slow the machine
         closed = until_closed(WireClient(opened))
 
     assert closed.code == 1013
