@@ -27,7 +27,8 @@ def hidden_event(event: facts.Event) -> facts.Event:
             return _changed(event, values=redact_value(event.values)[0])
         case _:
             held = facts.held_by(type(event))
-            changes: dict[str, object] = {name: _words(getattr(event, name)) for name in held.texts}
+            texts = (*held.texts, *held.digests)
+            changes: dict[str, object] = {name: _words(getattr(event, name)) for name in texts}
             changes |= {name: _source(getattr(event, name)) for name in held.sources}
             changes |= {name: tuple(map(_file, getattr(event, name))) for name in held.files}
             changes |= {name: tuple(map(hidden_message, getattr(event, name))) for name in held.given}
