@@ -9,7 +9,8 @@ each run after it. The words are proven by the rows of the messages; the hash te
 """
 
 import hashlib
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -352,16 +353,20 @@ class TranscriptFold:
 
     def _text_of(self, quote: facts.Quote, *, may_read: bool) -> str:
         """Return a text that the transcript has, which is near its end in most cases."""
-        transcript = self.window.transcript()
-        for number in reversed(range(len(transcript))):
-            if not may_read and not transcript.is_at_hand(number):
-                raise NotAtHand
-            said = transcript[number]
+        start, at_hand = self.window.at_hand(self.window.end)
+        for said in itertools.chain(reversed(at_hand), self._before(start, may_read=may_read)):
             if quote.message_id == said.id or (quote.run_id is not None and quote.run_id == said.run_id):
                 return facts.text_of(said)
         raise CorruptEvent(
             f"the transcript has no {f'message {quote.message_id}' if quote.run_id is None else f'answer of run {quote.run_id}'}, which a run quotes"
         )
+
+    def _before(self, start: int, *, may_read: bool) -> Iterator[facts.Message]:
+        """Yield the messages before those at hand, the last first."""
+        if start and not may_read:
+            raise NotAtHand
+        transcript = self.window.transcript()
+        yield from (transcript[number] for number in reversed(range(start)))
 
     def _begin(self, session_id: str) -> None:
         self._session_id = session_id

@@ -194,10 +194,6 @@ class Transcript(Sequence[Message]):
         """Return the number of the first message in memory, and the most tokens of each from there on."""
         return self._window.tokens_at_hand(self._end)
 
-    def is_at_hand(self, number: int) -> bool:
-        """Whether a message is in memory."""
-        return number >= self._window.start
-
     @property
     def began(self) -> int:
         """The version of the event that began the session id: of two transcripts of one id, the shorter is the beginning of the longer."""
