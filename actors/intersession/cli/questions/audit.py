@@ -14,6 +14,7 @@ from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.hindsight.debugger.lists.access import (
     AccessAnswer,
     AccessOf,
+    asker,
     receipt_value,
     receipts_found,
 )
@@ -39,7 +40,8 @@ def access(asked: VerbCall[AccessAnswer], *, page: Page = PAGE) -> Answer:
     with asked.view() as view:
         given = read_arguments(AccessOf, asked.given | page.given)
         found = receipts_found(view, given, page.most)
-        unknown = [] if found.rows else unknown_names(view.reader, {"--who": given.who, "--tool": given.tool})
+        who = None if given.who is None else asker(view, given.who)
+        unknown = [] if found.rows else unknown_names(view.reader, {"--who": who, "--tool": given.tool})
     denials = sum(receipt.denied for receipt in found.rows)
     return page.answer(
         found,

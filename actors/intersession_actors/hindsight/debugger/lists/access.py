@@ -69,7 +69,7 @@ def receipts_found(view: View, given: AccessOf, most: int) -> Listed[Receipt]:
         ToolRefused: as `list_access`.
     """
     wanted = Wanted(
-        who=None if given.who is None else _who(view, given.who),
+        who=None if given.who is None else asker(view, given.who),
         tool=given.tool,
         denied=given.denied,
         target=given.target,
@@ -78,8 +78,12 @@ def receipts_found(view: View, given: AccessOf, most: int) -> Listed[Receipt]:
     return paged(receipts(view.log, wanted), lambda receipt: receipt.position, most)
 
 
-def _who(view: View, typed: str) -> str:
-    """Return the name that receipts are kept under; a session that is gone keeps its receipts under its key."""
+def asker(view: View, typed: str) -> str:
+    """Return the name that receipts are kept under; a session that is gone keeps its receipts under its key.
+
+    Raises:
+        ToolRefused: there is no such session (`not_visible`).
+    """
     if typed == OPERATOR or typed.startswith(_CREDENTIAL):
         return typed
     try:
