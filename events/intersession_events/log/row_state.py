@@ -193,6 +193,10 @@ SEALED: Final = b'"sealed":"'
 """What stands in each state whose payload is encrypted, and nowhere else but in words."""
 
 
+WHOLE: Final = b'{"sealed":"'
+"""How data begins that is encrypted as a whole, such as a snapshot."""
+
+
 def is_sealed(state: bytes) -> bool:
     """Whether a state may be one whose payload is encrypted; its envelope says so for sure."""
     return state[:1] != SHORT and SEALED in state

@@ -163,6 +163,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return self.version
 
 
+class EncryptedSnapshot(CorruptEvent):
+    """A snapshot is encrypted, and its key is not at hand, or was destroyed."""
+
+
 class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # The `state` of a row, in canonical order.
     data: msgspec.Raw

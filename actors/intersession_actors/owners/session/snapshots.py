@@ -10,7 +10,7 @@ from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.basics.ids import SESSIONS
 from intersession_events.basics.progress import Progress
 from intersession_events.log.log import Log
-from intersession_events.log.states import EVERY, Snapshot
+from intersession_events.log.states import EVERY, EncryptedSnapshot, Snapshot
 from intersession_events.log.verifying.report import Finding
 
 _LOGGER: Final = logging.getLogger("intersession.store")
@@ -65,11 +65,13 @@ def snapshots_compared(log: Log, progress: Progress | None = None) -> tuple[list
         streams = log.states.streams()
     except CorruptEvent as error:
         findings.append(_finding(None, str(error)))
-    foreign = 0
+    foreign = encrypted = 0
     for number, stream in enumerate(streams, start=1):
         ours: list[Snapshot] = []
         for snapshot in _kept(log, stream):
-            if isinstance(snapshot, CorruptEvent):
+            if isinstance(snapshot, EncryptedSnapshot):
+                encrypted += 1
+            elif isinstance(snapshot, CorruptEvent):
                 findings.append(_finding(stream, str(snapshot)))
             elif snapshot.topic != SHAPE:
                 foreign += 1
@@ -81,11 +83,15 @@ def snapshots_compared(log: Log, progress: Progress | None = None) -> tuple[list
             unread.append(f"What the snapshots of {stream} hold: its events can't be folded ({error}).")
         if progress is not None:
             progress(number, len(streams))
-    if foreign:
-        unread.append(
-            f"What {foreign} snapshots of another shape hold: this version reads only {SHAPE}, and uses none of them."
-        )
+    unread += _not_compared(encrypted, foreign)
     return findings, unread
+
+
+def _not_compared(encrypted: int, foreign: int) -> Iterator[str]:
+    if encrypted:
+        yield f"What {encrypted} encrypted snapshots hold: their keys are not at hand, or were destroyed. Without these none is used."
+    if foreign:
+        yield f"What {foreign} snapshots of another shape hold: this version reads only {SHAPE}, and uses none of them."
 
 
 def _kept(log: Log, stream: str) -> Iterator[Snapshot | CorruptEvent]:

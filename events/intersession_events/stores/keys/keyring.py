@@ -10,6 +10,7 @@ import hmac
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final, final
 
 import msgspec
@@ -18,7 +19,7 @@ from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.facts import encode, has_words, left_of_payload, unsaid
 from intersession_events.log.recorded import Recorded
-from intersession_events.log.row_state import SEALED, SHORT, Envelope, as_state, is_sealed, opened
+from intersession_events.log.row_state import SEALED, SHORT, WHOLE, Envelope, as_state, is_sealed, opened
 from intersession_events.log.sql import Query, Question
 from intersession_events.log.verifying.encrypted_rows import Unseen
 from intersession_events.stores.database import Cursor, Row
@@ -29,7 +30,6 @@ from intersession_events.stores.keys.wrapping import ID_BYTES, decoded
 
 _ROW: Final = b"intersession row 1"
 _DATA: Final = b"intersession data 1"
-_WHOLE: Final = b'{"sealed":"'
 _NEVER: Final = "erased.1"
 UNFINISHED: Final = "unfinished answers"
 """The owner of the key of what channels at workers show of answers that are still being said."""
@@ -99,7 +99,7 @@ class Keyring(WrappedKeys):
         """Return other data of a stream, such as a snapshot of its state, encrypted; as it is, where the stream is not kept so."""
         if not self.keeps(owner):
             return data
-        return _WHOLE + base64.b64encode(self.locked(data, owner)) + b'"}'
+        return WHOLE + base64.b64encode(self.locked(data, owner)) + b'"}'
 
     def sealed_call(self, content: bytes, stream: str) -> bytes:
         """Return what a worker is given for a call, or answers to it, as it may wait in a table (WORK-18).
@@ -121,8 +121,8 @@ class Keyring(WrappedKeys):
         """Return what was encrypted; what is something else, or whose key is not at hand, as it is."""
         if not is_sealed(state):
             return state
-        if state.startswith(_WHOLE):
-            return self.unlocked(decoded(state[len(_WHOLE) : -2])) or state
+        if state.startswith(WHOLE):
+            return self.unlocked(_box_in(state)) or state
         try:
             envelope = opened(state, where="a row")
         except CorruptEvent:
@@ -153,11 +153,19 @@ class Keyring(WrappedKeys):
 
     def look(self, envelope: Envelope) -> Unseen | str:
         """Say why an encrypted row, as it was read with these keys, can't be seen, or in words what is wrong with it."""
-        if self.opened(key_in(envelope)) is not None:
-            return "the encrypted payload was changed" if self._clear(envelope) is None else "away"
-        found = self._by_id.get(key_in(envelope))
+        return self._why_unseen(key_in(envelope), "payload", partial(self._clear, envelope))
+
+    def look_whole(self, state: bytes) -> Unseen | str:
+        """Say the same of data that is encrypted as a whole."""
+        box = _box_in(state)
+        return self._why_unseen(box[:ID_BYTES].hex(), "data", partial(self.unlocked, box))
+
+    def _why_unseen(self, key: str, what: str, clear: Callable[[], bytes | None]) -> Unseen | str:
+        if self.opened(key) is not None:
+            return f"the encrypted {what} was changed" if clear() is None else "away"
+        found = self._by_id.get(key)
         if found is None:
-            return f"the payload is encrypted with a key that {self._records.shown} does not have"
+            return f"the {what} is encrypted with a key that {self._records.shown} does not have"
         if found.destroyed is not None:
             return "destroyed"
         return "away" if self._master is None else f"{self._records.shown} was changed: a key can't be read"
@@ -178,6 +186,10 @@ class Keyring(WrappedKeys):
         return as_state(
             msgspec.structs.replace(envelope, data=msgspec.Raw(payload), salt=salt.hex(), sealed="")
         )
+
+
+def _box_in(state: bytes) -> bytes:
+    return decoded(state[len(WHOLE) : -2])
 
 
 def key_in(envelope: Envelope) -> str:

@@ -16,11 +16,13 @@ from intersession_actors.rules.prompt.window import nothing_earlier
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import SessionOpened
 from intersession_events.log.verifying.report import Finding
+from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.views.inline_views import inline_views
 from support.any_log import changed_behind, log_at
+from support.encrypted import master_key, source
 from support.log_drafts import anywhere, draft, said
 from support.postgres.network import network
 from support.postgres.server import Server
@@ -33,9 +35,9 @@ STREAM = "session:agent:main:main"
 OPENED = SessionOpened(key="agent:main:main", session_id="s", agent_id="main", opened_by="person")
 
 
-def written(url: str | Path) -> None:
+def written(url: str | Path, encryption: Encryption | None = None) -> None:
     """Write a log with a session that has two snapshots."""
-    with log_at(url, inline=inline_views()) as log:
+    with log_at(url, inline=inline_views(), encryption=encryption) as log:
         drafts = (said(str(number)) for number in range(2 * EVERY + 10))
         log.append_now((anywhere(STREAM, draft(OPENED, "o"), *drafts),))
         log.states.fold(STREAM, ContextCache(log).folding("agent:main:main"))
@@ -60,6 +62,28 @@ def test_snapshots_that_are_what_the_events_say_are_no_findings(path: Path) -> N
         assert snapshots_compared(log, lambda done, of: seen.append((done, of))) == ([], [])
 
     assert seen == [(1, 1)]
+
+
+@pytest.mark.clause("CRYPT-6")
+def test_encrypted_snapshots_are_proven_with_their_keys_and_else_named_as_not_proven(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    written(path, Encryption(source(master_key(tmp_path))))
+    assert compared(path) == ([], [])
+
+    unseen = "What 2 encrypted snapshots hold: their keys are not at hand, or were destroyed"
+    for left in (path.with_name("log.db.keys"), tmp_path / "master.key"):
+        left.rename(tmp_path / "away")
+        findings, unread = compared(path)
+        (tmp_path / "away").rename(left)
+        assert (list(findings), [one.startswith(unseen) for one in unread]) == ([], [True])
+
+    with edited(path) as database:
+        (state,) = database.execute("SELECT state FROM stored_snapshots LIMIT 1").fetchone()
+        at = len(state) // 2
+        changed = state[:at] + (b"A" if state[at : at + 1] != b"A" else b"B") + state[at + 1 :]
+        database.execute("UPDATE stored_snapshots SET state=? WHERE state=?", (changed, state))
+    findings, unread = compared(path)
+    assert (["the encrypted data was changed" in one.problem for one in findings], unread) == ([True], [])
 
 
 def test_a_log_without_snapshots_has_nothing_to_compare(tmp_path: Path) -> None:

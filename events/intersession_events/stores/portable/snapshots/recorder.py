@@ -12,8 +12,10 @@ from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import AggregateRecorder, Mapper, StoredEvent
 
 from intersession_events.basics.errors import CorruptEvent, LogError, NotStorable, StoreUnavailable
+from intersession_events.log.row_state import WHOLE
 from intersession_events.log.sql import Query, Row, SqlValue
-from intersession_events.log.states import Snapshot, read_snapshot, stored_snapshot
+from intersession_events.log.states import EncryptedSnapshot, Snapshot, read_snapshot, stored_snapshot
+from intersession_events.log.verifying.encrypted_rows import UNSEEN
 from intersession_events.stores.database import Cursor, Failures, of_stream, typed
 from intersession_events.stores.library.mapper import ChainedMapper
 from intersession_events.stores.portable.group_commit import Work
@@ -255,8 +257,14 @@ class SnapshotMapper(Mapper[str]):
         """Return the snapshot of a row.
 
         Raises:
+            EncryptedSnapshot: its key is not at hand, or was destroyed.
             CorruptEvent: it was changed.
         """
+        keys, state = self._events.keys, stored_event.state
+        if type(state) is bytes and state.startswith(WHOLE):
+            said = "away" if keys is None else keys.look_whole(state)
+            unreadable = EncryptedSnapshot if said in UNSEEN else CorruptEvent
+            raise unreadable(f"the snapshot of {stored_event.originator_id!r} can't be read: {said}")
         return read_snapshot(
             log_id=self._events.log_id,
             stream=str(stored_event.originator_id),
