@@ -378,6 +378,7 @@ def test_a_worker_without_a_key_is_given_the_words_of_its_calls_and_leaves_none(
     with beside(log_url, {"main": at_work, "ops": ops}, config=with_key(master_key(tmp_path))) as writer:
         writer.worker({}, channels={"chat": Channel(deliver=deliver)})
         writer.ask(f"please ask ops of {CANARY}")
+        settled(writer.system)  # its answer goes out beside whatever is asked next
         said(writer.system, f"{CANARY} again", files=[File(data=PICTURE)])
         settled(writer.system)
         assert verified(writer.system).ok
