@@ -220,3 +220,18 @@ def test_the_list_says_that_an_exchange_waits_for_an_agent_that_is_not_there(boo
     assert re.search(
         rf"  main/kid is asked for the primary reply, and has not begun it since {_TIME}$", told[row["id"]]
     )
+
+
+def test_a_command_names_a_channel_that_it_has_not_once_and_counts_the_texts_that_wait(booth: Booth) -> None:
+    with booth.start({"main": parrot}) as system:
+        for number in range(3):
+            speak(system, text=str(number))
+        speak(system, channel="chat")
+
+    told = [line for line in shown(booth, "checkpoint").err.splitlines() if line.startswith("warning")]
+
+    assert sorted(line.rpartition("channel=")[2].partition(":")[0] for line in told[:2]) == [
+        "chat",
+        "telegram",
+    ]
+    assert told[2:] == ["warning: 2 more for telegram; `intersession deliveries --pending` lists what waits"]

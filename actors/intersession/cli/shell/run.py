@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -35,6 +36,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
     gc.set_threshold(_OBJECTS, *thresholds[1:])
     try:
         exit_code = _run(given, screen)
+        warnings.end()
         screen.flush()
     except BrokenPipeError:
         give_up_output()
@@ -125,14 +127,29 @@ class _Warnings(logging.Handler):
     def __init__(self, screen: Screen) -> None:
         super().__init__(logging.WARNING)
         self._screen = screen
+        self._waiting = Counter[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
             said = record.getMessage()
-            if is_new(said):
+            if is_new(said) and not self._is_told(getattr(record, "failure", None)):
                 self._screen.note(safe(f"{record.levelname.lower()}: ", "yellow"), said)
         except Exception:  # noqa: BLE001 - the way of all handlers: logging never ends a program
             self.handleError(record)
+
+    def _is_told(self, failure: "Told | None") -> bool:
+        """Whether a text waits for a channel of which that is said: a command has none, and thousands may wait for it."""
+        if failure is None or failure.kind != "delivery_parked":
+            return False
+        self._waiting[failure.channel or ""] += 1
+        return self._waiting[failure.channel or ""] > 1
+
+    def end(self) -> None:
+        """Say how many more texts wait for each channel."""
+        for channel, count in self._waiting.items():
+            if count > 1:
+                more = f"{count - 1} more for {channel}; `intersession deliveries --pending` lists what waits"
+                self._screen.note(safe("warning: ", "yellow"), more)
 
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -164,6 +181,7 @@ def is_new(said: str) -> bool:
 
 if TYPE_CHECKING:
     from intersession_actors.rules.config.host import Logging
+    from intersession_actors.running.failures.failure import Failure as Told
 
 ROOT: Final = "intersession"
 

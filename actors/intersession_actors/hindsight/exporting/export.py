@@ -132,7 +132,8 @@ def _check(view: View, wanted: ExportWanted) -> None:
         named.append("until")
     if wanted.to in _OF_A_SESSION and named != ["session"]:
         raise invalid(
-            "session", f"{wanted.to} is the form of one session: name it, and its last place with at"
+            "session",
+            f"{wanted.to} is the form of one session: name that alone, and its last place with at",
         )
     if len(named) > 1:
         raise invalid(named[1], f"{' and '.join(named)} are given, name one part of the log")

@@ -272,7 +272,7 @@ def test_an_export_that_can_not_be_is_refused_with_the_field(system: SessionSyst
     asked: list[tuple[dict[str, Any], str]] = [
         ({}, "to: required"),
         ({"to": "xml"}, "to: "),
-        ({"to": "openai"}, "openai is the form of one session: name it"),
+        ({"to": "openai"}, "openai is the form of one session: name that alone"),
         ({"to": "otlp", "run": "x", "session": MAIN}, "run and session are given, name one part"),
         ({"to": "otlp", "run": "nope"}, "no exchange, spawn or run is called 'nope'"),
         ({"to": "otlp", "since": 1, "until": 5, "at": 5}, "until is the last place already"),
