@@ -263,6 +263,8 @@ def sent_the_link_and_the_file(steps: Steps, folder: Path, *, keys: bool) -> Non
         steps.click(page.get_by_role("button", name="File"))
     bundle = page.get_by_role("dialog").get_by_role("link", name="Bundle for an auditor")
     expect(bundle).to_be_visible()
+    is_recorded = "is recorded" in page.get_by_role("dialog").inner_text()
+    assert is_recorded == (page.get_by_text(", read only").count() == 0)
     with page.expect_download() as coming:
         if keys:
             page.wait_for_function("() => document.activeElement.textContent === 'Bundle for an auditor'")

@@ -100,7 +100,7 @@ export const files = (of, at) => {
     body: html`
       <p>
         Whole texts are in it, secrets among them, but for an export and for what the bundle withholds: send it to those
-        who may read them. That it was taken is recorded.
+        who may read them. ${about.value?.readOnly ? null : 'That it was taken is recorded.'}
       </p>
       <${Files} of=${of} at=${at} />
     `,
