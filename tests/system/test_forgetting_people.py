@@ -254,7 +254,7 @@ def test_texts_to_the_person_that_wait_are_given_up_or_keep_it_all_from_being_er
     wait_for(system, DeliveryFailed)
 
     dry = system.forget("telegram:ada", dry_run=True)
-    with pytest.raises(ToolRefused, match="give `unsent` as `giveUp`") as refused:
+    with pytest.raises(ToolRefused, match=r"give `unsent` as `giveUp` \(`--give-up-unsent`\)") as refused:
         system.forget("telegram:ada")
     assert (refused.value.code, len(dry["waiting"]), bool(places(system))) == ("busy", 1, True)
     system.forget("telegram:ada", unsent="giveUp")

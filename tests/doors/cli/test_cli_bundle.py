@@ -65,7 +65,7 @@ def test_the_bundle_of_an_answer_withholds_what_is_asked(store: Path, tmp_path: 
     [
         (("--all", "-o", "log.db"), 1, "is there already"),
         (("--all", "-o", "nowhere/new.zip"), 1, "is no directory"),
-        (("-o", "new.zip"), 1, "nothing says what is bundled"),
+        (("-o", "new.zip"), 1, "or everything (`--all`)"),
         (("--all", "--run", "x", "-o", "new.zip"), 1, "these are 2"),
         (("--all",), 2, "-o FILE.zip"),
         (("--all", "-o", "new.zip", "--key", "none.pem"), 1, "none.pem"),

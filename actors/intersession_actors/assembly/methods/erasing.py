@@ -197,5 +197,5 @@ class GatewayErase:
 
 def _what_to_do(stream: str) -> str:
     if stream.startswith(_DELIVERY):
-        return "wait for its end, or give `unsent` as `giveUp`"
+        return "wait for its end, or give `unsent` as `giveUp` (`--give-up-unsent`)"
     return "wait for its end or abort it first"

@@ -67,6 +67,8 @@ class BundleWanted(msgspec.Struct, frozen=True, kw_only=True):
             named.append("until")  # from the beginning
         if len(named) != 1:
             said = f"these are {len(named)}: {', '.join(named)}" if named else "nothing says what is bundled"
-            raise invalid("run", f"{said}; give one of run, session, person, since with until, or everything")
+            raise invalid(
+                "run", f"{said}; give one of run, session, person, since with until, or everything (`--all`)"
+            )
         if self.until is not None and self.at is not None:
             raise invalid("at", "until is the last place already, leave one of them out")
