@@ -70,3 +70,16 @@ def test_every_option_of_a_command_has_help_and_is_on_the_page_and_no_other_is(c
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - SERVERS))
 def test_every_command_can_answer_in_json(command: str) -> None:
     assert "--json" in options(COMMANDS[command])
+
+
+def test_no_page_names_a_command_that_there_is_not() -> None:
+    known = {command.split()[0] for command in COMMANDS}
+    named = re.compile(r"(?:`|^\$ )intersession ([a-z][a-z-]+)", re.MULTILINE)
+    unknown = {
+        f"{page.relative_to(DOCS)}: {name}"
+        for page in DOCS.rglob("*.md")
+        for name in named.findall(page.read_text(encoding="utf-8"))
+        if name not in known
+    }
+
+    assert unknown == set()
