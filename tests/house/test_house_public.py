@@ -21,6 +21,8 @@ INSIDE = {  # what callers see is a ToolRefused; the receipt wants to know more
     "TargetRefused",
     # A ToolRefused as well: a host tells another one whether it may ask again.
     "InDoubt",
+    # A CorruptEvent as well: `verify` says of it that it is not proven.
+    "EncryptedSnapshot",
 }
 
 

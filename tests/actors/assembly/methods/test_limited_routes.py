@@ -138,7 +138,10 @@ def test_a_limited_credential_opens_no_chat_to_have_its_route(system: SessionSys
 
 
 def test_every_parameter_that_names_a_route_is_known_here() -> None:
-    """A method with such a parameter asks `Routes`, and is tried above. `deliveries.retry` only chooses among what is visible by it."""
+    """A method with such a parameter asks `Routes`, and is tried above. `deliveries.retry` only chooses among what is visible by it.
+
+    `exports.make`, the operator's alone, calls the form of a file `to`.
+    """
     words = {"channel", "to", "account_id", "thread_id", "reply_channel", "reply_to", "reply_account_id"}
     structs = [
         each for each in vars(params).values() if isinstance(each, type) and issubclass(each, params.Params)
@@ -147,4 +150,4 @@ def test_every_parameter_that_names_a_route_is_known_here() -> None:
         each.__name__ for each in structs if words & {field.name for field in msgspec.structs.fields(each)}
     }
 
-    assert naming == {"AgentParams", "DeliveryRetryParams", "SendParams"}
+    assert naming == {"AgentParams", "DeliveryRetryParams", "ExportParams", "SendParams"}
