@@ -24,6 +24,9 @@ class TlsProxy:
         self._target = target
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(_made(self.certificate, folder / "key.pem"), folder / "key.pem")
+        # A client of `websockets` reads on one thread and writes on another, and a session of OpenSSL is not made for both at
+        # once: a ticket that was read while the request was written lost the request, once in some hundred connections.
+        self._context.num_tickets = 0
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = f"https://localhost:{self._listening.getsockname()[1]}"
 
