@@ -562,6 +562,7 @@ def test_the_table_says_of_each_question_of_each_door_who_may_ask_it(worlds: Wor
         assert (OPERATORS[name] or frozenset()) <= known, name
 
 
+@pytest.mark.ci
 @pytest.mark.clause("VIS-6", "FIND-2")
 def test_the_operator_may_ask_what_nobody_else_may(worlds: Worlds) -> None:
     with by_pages(worlds.all, Limited(TOKEN)) as ask:

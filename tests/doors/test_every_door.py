@@ -431,6 +431,7 @@ def test_no_door_tells_a_session_a_secret_of_another(house: House, name: str) ->
     assert WORD in "\n".join(said), "it sees what they say"
 
 
+@pytest.mark.ci
 @pytest.mark.clause("X11", "FIND-2", "HIST-5")
 async def test_no_verb_over_mcp_tells_a_session_a_secret_or_finds_one(house: House) -> None:
     """As the command gives them: they are hidden before anything is cut, and names of sessions have none."""

@@ -307,6 +307,7 @@ def killed(system: SessionSystem) -> None:
     system.close(grace=0)
 
 
+@pytest.mark.ci
 @pytest.mark.clause("WORK-16")
 @pytest.mark.parametrize("idempotent", [False, True])
 @pytest.mark.parametrize("answered", ["before", "between", "after"])

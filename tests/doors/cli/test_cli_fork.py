@@ -246,6 +246,7 @@ def test_a_configuration_is_put_on_top_of_the_one_that_was_in_force(
     assert "then: session.agentToAgent.maxPingPongTurns, tools.agentToAgent.enabled" in changed.err
 
 
+@pytest.mark.ci
 @pytest.mark.clause("FORK-8")
 def test_forks_made_several_times_are_grouped_by_how_they_came_out(demo_log: DemoLog, tmp_path: Path) -> None:
     store = demo_log.copy(tmp_path)

@@ -166,6 +166,7 @@ def test_a_run_that_fails_is_exit_code_1_and_its_words_are_inert(folder: Path) -
     assert "\x1b" not in done.out + done.err
 
 
+@pytest.mark.ci
 @pytest.mark.clause("KEY-9")
 def test_what_nobody_here_can_answer_waits_for_the_next_host(folder: Path) -> None:
     store, config = folder / "s.db", folder / "c.json5"
@@ -235,6 +236,7 @@ def test_as_a_session_one_reaches_no_more_than_it_may(folder: Path) -> None:
     assert (done.exit_code, done.json["status"], done.json["code"]) == (1, "forbidden", "forbidden")
 
 
+@pytest.mark.ci
 def test_ctrl_c_ends_it_cleanly_and_the_next_host_goes_on(folder: Path) -> None:
     store = folder / "s.db"
     tokens = ("send", "hi", "--agent", "main", "--agents", named("stuck_agents"), "--store", store)

@@ -113,6 +113,7 @@ def test_an_agents_run_asks_its_configured_model(
     )
 
 
+@pytest.mark.ci
 @pytest.mark.clause("L7", "GATE-3", "O7")
 def test_a_run_that_is_cut_off_goes_on_after_the_restart(
     tmp_path: Path, endpoint: ThreadingHTTPServer, started: Any

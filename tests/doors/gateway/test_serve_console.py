@@ -59,6 +59,7 @@ def test_a_start_says_what_is_configured_and_a_stop_that_it_stops(
     assert "ERROR" not in said
 
 
+@pytest.mark.ci
 def test_with_the_model_down_the_console_says_why_nobody_gets_an_answer(
     tmp_path: Path, endpoint: ThreadingHTTPServer
 ) -> None:

@@ -106,6 +106,7 @@ def test_only_what_is_shown_is_read_and_told(
     assert len(msgspec.json.encode(lens)) < 25_000
 
 
+@pytest.mark.ci
 @for_all(number=st.sampled_from([0, 13, 26, TURNS - 1]), limit=st.integers(100, 1_000))
 @pytest.mark.clause("LENS-2")
 def test_all_pages_together_are_the_whole_transcript(

@@ -198,6 +198,7 @@ def test_a_key_that_was_used_before_the_cut_stands_for_the_same_in_the_fork(tmp_
             assert [one for one in parts_in(fork.log.all(after=before)) if isinstance(one.event, kinds)] == []
 
 
+@pytest.mark.ci
 @pytest.mark.clause("FORK-7")
 def test_a_wait_that_ran_out_runs_out_again_though_a_recording_answers_at_once(tmp_path: Path) -> None:
     """Agents take their time; what is recorded of them does not. So a what-if without an edit left the recording."""

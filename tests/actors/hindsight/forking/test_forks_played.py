@@ -209,6 +209,7 @@ def test_who_waits_for_what_is_held_or_parked_stands_still_as_well(
     assert "was cut off" not in caplog.text, "by the cut of the fork: nothing went wrong"
 
 
+@pytest.mark.ci
 @pytest.mark.clause("FORK-4")
 def test_a_model_answers_in_a_fork_and_one_that_is_down_fails_its_run(talk: Conversation) -> None:
     provider = {"baseUrl": "http://127.0.0.1:9/v1", "models": [{"id": "m"}]}
