@@ -19,6 +19,7 @@ from intersession_events.facts import (
 from intersession_events.log.recorded import Recorded, parts_in
 from intersession_projections.views.run_outcomes.replies import Replies, told_in
 from support.fakes import ManualClock, look_at_clock
+from support.soaking import until
 
 WAIT = 20.0
 """Seconds a test waits for what has to come; it comes in milliseconds, or never."""
@@ -151,6 +152,12 @@ def wait_for_number(system: SessionSystem, kind: type[E], number: int) -> None:
         if number == 0:
             return
     raise AssertionError(f"{number} more {kind.__name__} did not come")
+
+
+def wait_until_done(system: SessionSystem) -> None:
+    """Wait until no exchange, spawn or delivery is open: what follows an answer is told by threads of its own."""
+    flows = system.service.flows
+    until(lambda: not (flows.open_exchanges() or flows.open_spawns() or flows.open_deliveries()), within=WAIT)
 
 
 def pass_time_until(system: SessionSystem, clock: ManualClock, ms: int, kind: type[E]) -> E:

@@ -12,7 +12,7 @@ from intersession_events.facts import DeliveryDenied, ExchangeClosed
 from support.any_log import Logs
 from support.doors.command_line import ran
 from support.golden_logs import GoldenLog
-from support.running import Booth, wait_for
+from support.running import Booth, wait_for, wait_until_done
 
 TOLD = {"position", "eventId", "timeMs", "stream", "topic", "way", "who", "to", "text", "how", "carried"}
 LIMITED = {
@@ -43,6 +43,7 @@ def store(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
             channel="discord", chat_id="b", sender="ben", text="And?", agent_id="research", wait=20
         )
         wait_for(system, DeliveryDenied)
+        wait_until_done(system)
         system.close()
         yield booth.url
 
