@@ -17,16 +17,11 @@ class TlsProxy:
     """Hands on to a port of this machine what comes by TLS. `heard` is all of it, in the clear."""
 
     def __init__(self, target: int, folder: Path) -> None:
-        self.certificate = folder / "certificate.pem"
+        self._context, self.certificate = certified(folder)
         """To be trusted by its clients (`SSL_CERT_FILE`)."""
         self.heard = b""
         self._serving: list[threading.Thread] = []
         self._target = target
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._context.load_cert_chain(_made(self.certificate, folder / "key.pem"), folder / "key.pem")
-        # A client of `websockets` reads on one thread and writes on another, and a session of OpenSSL is not made for both at
-        # once: a ticket that was read while the request was written lost the request, once in some hundred connections.
-        self._context.num_tickets = 0
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = f"https://localhost:{self._listening.getsockname()[1]}"
 
@@ -66,6 +61,15 @@ class TlsProxy:
                         return
 
 
+def certified(folder: Path) -> tuple[ssl.SSLContext, Path]:
+    """Return the settings of a server `localhost`, and its certificate."""
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    _make(certificate, key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context, certificate
+
+
 def _some(end: socket.socket) -> bytes | None:
     try:
         return end.recv(65536)
@@ -73,7 +77,7 @@ def _some(end: socket.socket) -> bytes | None:
         return None
 
 
-def _made(certificate: Path, key_file: Path) -> Path:
+def _make(certificate: Path, key_file: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = dt.datetime.now(dt.UTC)
@@ -96,4 +100,3 @@ def _made(certificate: Path, key_file: Path) -> Path:
             serialization.NoEncryption(),
         )
     )
-    return certificate

@@ -11,6 +11,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from intersession.gateway.admission.proof import Handshake, named_in, server_name, token_digest
 from intersession.gateway.protocol.frames import PROTOCOL
+from intersession.gateway.protocol.shared_tls import shared_tls
 from intersession_actors.rules.errors import REFUSAL_CODES, RefusalCode, ToolRefused
 from intersession_events.basics.closing import Closing
 from intersession_events.basics.machine import random_id
@@ -45,7 +46,10 @@ class GatewayClient(Closing):
         self._open = ExitStack()
         url = address.replace("http", "ws", 1)
         try:
-            opening = connect(url, proxy=None, open_timeout=OPEN_S, close_timeout=CLOSE_S, max_size=None)
+            sealed = shared_tls() if url.startswith("wss:") else None
+            opening = connect(
+                url, ssl=sealed, proxy=None, open_timeout=OPEN_S, close_timeout=CLOSE_S, max_size=None
+            )
             self._opened: ClientConnection = self._open.enter_context(opening)
         except (OSError, WebSocketException) as error:
             raise ToolRefused("unavailable", f"the gateway at {address} can't be reached: {error}") from None
