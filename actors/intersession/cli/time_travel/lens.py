@@ -19,17 +19,20 @@ def lens(asked: VerbCall[LensAnswer]) -> Answer:
 
     System context, the end of the transcript, message, tools, model, deadline. It is rebuilt from the log and
     held against the hash that was recorded when the attempt began. Exit code 4 says that the log no longer
-    gives what was recorded.
+    gives what was recorded. Of an import, it is what the session had been told, as its record has it.
     """
     with asked.answered() as (found, _):
-        code = OK if found["asRecorded"] else NOT_VERIFIED
+        code = OK if found["asRecorded"] or "imported" in found else NOT_VERIFIED
         return Answer(dict(found), lambda screen: _show_lens(screen, found), code)
 
 
 def _show_lens(screen: Screen, found: LensAnswer) -> None:
     show_place(screen, found["place"])
-    screen.line(safe(f"run {found['run']}, attempt {found['attempt']}, in {found['sessionKey']}", "dim"))
-    if found["asRecorded"]:
+    named = "" if found["run"].startswith("#") else f"run {found['run']}, attempt {found['attempt']}, "
+    screen.line(safe(f"{named}in {found['sessionKey']}", "dim"))
+    if "imported" in found:
+        screen.line(safe(found.get("problem", ""), "yellow"))
+    elif found["asRecorded"]:
         screen.line(safe(f"as recorded: {found['contextHash']}", "green"))
     else:
         screen.line(safe(f"not as recorded: {found.get('problem', 'the hashes differ')}", "red"))
@@ -65,7 +68,7 @@ def _show_parts(screen: Screen, found: LensAnswer) -> None:
         )
         screen.indented(summary["text"], 2)
     _head(screen, "system context")
-    screen.indented(found["systemContext"] or "(none)", 2)
+    screen.indented(found["systemContext"] or ("(not recorded)" if "imported" in found else "(none)"), 2)
     _head(screen, f"transcript: {counted(len(found['messages']), 'message')}{_of_all(found)}")
     _show_more(screen, found)
     for message in found["messages"]:
@@ -74,9 +77,12 @@ def _show_parts(screen: Screen, found: LensAnswer) -> None:
     if found["message"] is not None:
         show_message(screen, found["message"], indent=2)
     if found["partial"]:
-        _head(screen, "what the attempt before had done")
+        _head(screen, "done since" if "imported" in found else "what the attempt before had done")
         for message in found["partial"]:
             show_message(screen, message, indent=2)
+    if "imported" in found:
+        _head(screen, f"model of the answer: {found['model'] or 'not recorded'}")
+        return
     tools = found["tools"]
     named = "not recorded" if tools is None else ", ".join(str(tool["title"]) for tool in tools) or "none"
     _head(screen, f"tools: {named}")

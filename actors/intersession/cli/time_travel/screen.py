@@ -214,14 +214,14 @@ class StepScreen(App[None]):
         """Show the input of the agent that has answered here or is at work, or (`ahead`) of the next one."""
         run = self._stepper.run_next if ahead else self._stepper.run_here
         if run is None:
-            nobody = "no agent is asked any more" if ahead else "no agent was asked up to here"
-            imported = "what its agents were given is not in an imported record"
-            self._warn(imported if self._stepper.is_imported else nobody)
+            self._warn("no agent is asked any more" if ahead else "no agent was asked up to here")
             return
         lens = self._answered(lambda: self._debugger.lens(run, dialect="prompt"))
         if lens is None:
             return
-        told = "as recorded" if lens["asRecorded"] else f"NOT as recorded: {lens.get('problem', '')}"
+        problem = lens.get("problem", "")
+        told = problem if "imported" in lens else f"NOT as recorded: {problem}"
+        told = "as recorded" if lens["asRecorded"] else told
         tools = lens["tools"]
         named = "not recorded" if tools is None else ", ".join(str(tool["title"]) for tool in tools) or "none"
         left_out = "" if lens["leftOut"] is None else f"\n{lens['leftOut']['told']}"

@@ -94,7 +94,10 @@ class Stepper:
 
     @property
     def run_here(self) -> str | None:
-        """The run of the place's event, if it has begun by then; else the one whose agent was asked last."""
+        """The run of the place's event, if it has begun by then; else the one whose agent was asked last.
+
+        An import has no runs: there, the message that an agent was asked with, by its position.
+        """
         begun = [run for step in self.steps[: self.index] if (run := self._begins(step)) is not None]
         own = None if self.step is None else self._run_of(self.step)
         return own if own in begun else begun[-1] if begun else None
@@ -104,13 +107,11 @@ class Stepper:
         """The run whose agent is asked next, after the place."""
         return next(filter(None, map(self._begins, self.steps[self.index :])), None)
 
-    @property
-    def is_imported(self) -> bool:
-        """Whether the run was imported: then the inputs of its agents were not recorded."""
-        return not isinstance(self._flow, RunOutcome) and self._flow.inferred
-
     def _begins(self, step: Step) -> str | None:
-        return self._run_of(step) if step.event == "run_started" else None
+        if step.event == "run_started":
+            return self._run_of(step)
+        is_imported = not isinstance(self._flow, RunOutcome) and self._flow.inferred
+        return f"#{step.position}" if is_imported and step.event == "message_recorded" else None
 
     def _run_of(self, step: Step) -> str | None:
         """Return an event's run: of an exchange or a spawn, the run whose end it tells."""

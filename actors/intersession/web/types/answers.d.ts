@@ -287,10 +287,11 @@ declare namespace Answers {
     asRecorded: boolean;
     attempt: number;
     before?: number;
-    contextHash: string;
+    contextHash: string | null;
     contextTokens: number | null;
     deadlineMs: number | null;
     fresh?: any[];
+    imported?: boolean;
     leftOut: LeftOut | null;
     madeBefore: MadeBefore[];
     message: any;

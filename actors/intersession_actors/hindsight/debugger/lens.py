@@ -7,36 +7,21 @@ from typing import Annotated, Literal, NamedTuple, NotRequired, TypedDict
 import msgspec
 
 from intersession_actors.hindsight.debugger.answers import PlaceAnswer
+from intersession_actors.hindsight.debugger.inputs.attempts import Attempt, attempt_named
 from intersession_actors.hindsight.debugger.lists.paging import most_of
 from intersession_actors.hindsight.debugger.view import View
-from intersession_actors.outside.agents.turn import Turn
-from intersession_actors.owners.session.folding import past_context
-from intersession_actors.rules.disclosure.events import hidden_message
-from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import KeyText
-from intersession_actors.rules.gate.values import invalid
 from intersession_actors.rules.prompt.fitting import context_shown
-from intersession_actors.rules.prompt.transcript import RunContext, hash_as_recorded
+from intersession_actors.rules.prompt.transcript import hash_as_recorded
 from intersession_actors.rules.prompt.window import Transcript
-from intersession_events.basics import ids
-from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject, JsonValue
 from intersession_events.facts import (
     ConfigLoaded,
     Fit,
     Message,
-    RunEvent,
-    RunInterrupted,
-    RunStarted,
     ready,
-    run_asked_in,
 )
 from intersession_events.facts.reasons import counted
-from intersession_events.log.other_words import as_it_is
-from intersession_events.log.recorded import Recorded
-from intersession_projections.questions.places.grammar import InRun, UnknownPlace, parse_place
-from intersession_projections.questions.places.runs_named import flow_id, flow_stream, not_recorded
-from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 LensDialect = Literal["prompt", "openai", "responses", "anthropic", "json"]
 
@@ -48,7 +33,10 @@ class Lens(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     run: Annotated[
         KeyText,
         msgspec.Meta(
-            description="A run by any name that is shown, or one of an exchange: RUN@turn:3, RUN@reply, RUN@announce."
+            description=(
+                "A run by any name that is shown, or one of an exchange: RUN@turn:3, RUN@reply, RUN@announce; or an event of "
+                "one, or an imported message, by its position: #412."
+            )
         ),
     ]
     attempt: Annotated[
@@ -120,6 +108,9 @@ class LensAnswer(TypedDict):
     how many tokens all of it has at most; None in logs written before. `summary` is there where one stands for the oldest
     messages of the transcript. `fresh` is there where another run was asked for: of
     `messages`, `message` and `partial` those that that one had not seen.
+
+    `imported`: it is what an import has of the session up to there, with what the agent had done since the `message` in
+    `partial`, and the `model` of its answer. Nothing was recorded to hold it against, and `problem` says what is not known.
     """
 
     run: str
@@ -127,7 +118,7 @@ class LensAnswer(TypedDict):
     place: PlaceAnswer
     sessionKey: str
     asRecorded: bool
-    contextHash: str
+    contextHash: str | None
     rebuiltHash: str | None
     systemContext: str
     total: NotRequired[int]
@@ -148,6 +139,7 @@ class LensAnswer(TypedDict):
     prompt: NotRequired[str]
     rendered: NotRequired[list[JsonValue]]
     fresh: NotRequired[list[JsonValue]]
+    imported: NotRequired[bool]
     problem: NotRequired[str]
 
 
@@ -157,7 +149,7 @@ def lens(view: View, given: Lens) -> LensAnswer:
     Raises:
         ToolRefused: there is no such run within reach, it did not start, or not so often.
     """
-    seen = _seen(view, given.run, given.attempt, field="run")
+    seen = attempt_named(view, given.run, given.attempt, field="run")
     page = _page(seen, given)
     answer = _answer(view, seen, page)
     if given.dialect == "prompt":
@@ -165,7 +157,7 @@ def lens(view: View, given: Lens) -> LensAnswer:
     elif given.dialect is not None and given.dialect != "json":
         answer["rendered"] = _rendered(view, seen, given.dialect)
     if given.than is not None:
-        other = _seen(view, given.than, None, field="than")
+        other = attempt_named(view, given.than, None, field="than")
         answer["fresh"] = _messages(view, seen, _fresh(seen, other, page))
     return answer
 
@@ -177,7 +169,7 @@ class _Page(NamedTuple):
     messages: Sequence[Message]
 
 
-def _page(seen: "_Attempt", given: Lens) -> _Page:
+def _page(seen: "Attempt", given: Lens) -> _Page:
     """Return the shown part of the transcript: of a long one, nothing else is read."""
     limit = most_of(given.limit)
     stop = len(seen.transcript) if given.before is None else min(given.before, len(seen.transcript))
@@ -185,7 +177,7 @@ def _page(seen: "_Attempt", given: Lens) -> _Page:
     return _Page(first, seen.transcript[first:stop])
 
 
-def _fresh(seen: "_Attempt", other: "_Attempt", page: _Page) -> list[Message]:
+def _fresh(seen: "Attempt", other: "Attempt", page: _Page) -> list[Message]:
     """Return what of all that is shown the other attempt had not been given.
 
     Of one session id, the transcript of one run is the beginning of that of a later one: there the other's is read from where
@@ -202,7 +194,7 @@ def _fresh(seen: "_Attempt", other: "_Attempt", page: _Page) -> list[Message]:
     return [one for one in shown if one.id in unseen]
 
 
-def _alike(seen: "_Attempt", other: "_Attempt") -> int:
+def _alike(seen: "Attempt", other: "Attempt") -> int:
     """Return how many messages both transcripts begin with, as far as that is known without a look at them."""
     one, two = seen.transcript, other.transcript
     if seen.key != other.key or not (isinstance(one, Transcript) and isinstance(two, Transcript)):
@@ -210,178 +202,18 @@ def _alike(seen: "_Attempt", other: "_Attempt") -> int:
     return min(len(one), len(two)) if one.began == two.began else 0
 
 
-class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt in the log: its start, and its input; `context` is None if that can't be rebuilt."""
-
-    run: RunOutcome
-    start: Recorded
-    started: RunStarted
-    context: RunContext | None
-    refused: int
-    """How many attempts of the run were refused before as too long."""
-    transcript: Sequence[Message]
-    """A long one is read from the log each time that it is gone through, or a part of it is taken."""
-    problem: str | None
-    hides: bool
-    """Whether the caller reads it without its secrets."""
-
-    @property
-    def key(self) -> str:
-        """The session."""
-        return self.run.session_key
-
-    @property
-    def behind(self) -> Sequence[Message]:
-        """The message to answer, and what earlier attempts did."""
-        return () if self.context is None else (self.context.message, *self.context.partial)
-
-    @property
-    def readable(self) -> Sequence[Message]:
-        """The transcript as the caller may read it. If nothing must be hidden, unshown messages are not read."""
-        return tuple(map(self.read, self.transcript)) if self.hides else self.transcript
-
-    def turn(self, transcript: Sequence[Message]) -> Turn:
-        """Return the agent's turn, without tools and recorder."""
-        context = self.context
-        if context is None:
-            raise ToolRefused("invalid_request", f"run: {self.problem}")
-        read = self.read
-        return Turn(
-            agent_id=SessionKey.recorded(self.key).agent_id,
-            session_key=self.key,
-            step=self.run.step,
-            asked=read(context.message),
-            run_id=self.run.run_id,
-            transcript=transcript,
-            context=context_shown(context.system_context, self.started.fit),
-            whole_context=context.system_context,
-            context_tokens=self.started.context_tokens,
-            fit=self.started.fit,
-            summary=None if context.summary is None else context.summary.text,
-            refused=self.refused,
-            attempt=self.started.attempt,
-            partial=tuple(map(read, context.partial)),
-        )
-
-    def read(self, message: Message) -> Message:
-        """Return a message as the caller may read it."""
-        return hidden_message(message) if self.hides else message
-
-
-def _seen(view: View, name: str, attempt: int | None, *, field: str) -> _Attempt:
-    run = _run_named(view, name, field=field)
-    if not view.is_seen(run.session_key):
-        raise ToolRefused("not_visible", f"{field}: its session is not within reach")
-    stream = ids.session_stream(run.session_key)
-    events = view.log.stream(stream, after=run.first_version - 1, to=run.last_version)
-    own = [
-        recorded
-        for recorded in events
-        if isinstance(recorded.event, RunEvent) and recorded.event.run_id == run.run_id
-    ]
-    starts = [(recorded, event) for recorded in own if isinstance(event := recorded.event, RunStarted)]
-    if not starts:
-        raise invalid(field, f"run {run.run_id} has not started: nothing was given to its agent")
-    found = next((start for start in starts if start[1].attempt == attempt), None if attempt else starts[-1])
-    if found is None:
-        raise invalid("attempt", f"run {run.run_id} has attempts 1 to {starts[-1][1].attempt}")
-    context, problem = _rebuilt(view, found[0], found[1])
-    return _Attempt(
-        run=run,
-        start=found[0],
-        started=found[1],
-        context=context,
-        refused=sum(
-            isinstance(recorded.event, RunInterrupted)
-            and recorded.event.too_long is not None
-            and recorded.version < found[0].version
-            for recorded in own
-        ),
-        transcript=() if context is None else context.transcript,
-        problem=problem,
-        hides=view.is_stranger(run.session_key),
-    )
-
-
-def _rebuilt(view: View, start: Recorded, started: RunStarted) -> tuple[RunContext | None, str | None]:
-    """Return an attempt's context, and what is wrong with it."""
-    key = start.stream.partition(":")[2]
-    stored = as_it_is(view.log) if view.hides else view.log
-    context = past_context(stored, key, started.run_id, start.version - 1)
-    if context is not None and hash_as_recorded(context, started) == started.context_hash:
-        return context, None
-    if context is None:
-        return None, "the log does not have its message any more"
-    return (
-        context,
-        "the log does not give what was recorded: words were erased or changed since, or it was imported",
-    )
-
-
-def _run_named(view: View, name: str, *, field: str) -> RunOutcome:
-    """Return the run that a name or a place of an exchange means."""
-    try:
-        base = parse_place(name, field=field).base if "@" in name else None
-    except UnknownPlace as error:
-        raise ToolRefused("invalid_request", str(error)) from None
-    if not isinstance(base, InRun):
-        return view.run(name, field=field)
-    flow = view.flow(base.run, field=field)
-    stream = flow_stream(flow)
-    if stream is None:
-        return view.run(flow_id(flow), field=field)
-    asked = _asked_at(view, stream, base)
-    if asked is None:
-        named = ", ".join(f"@{mark}" for mark in _asked_in(view, stream))
-        raise invalid(field, f"{name[:64]!a}: no agent was asked for that; agents were asked for {named}")
-    run = view.reader.runs.get(asked)
-    if run is None:
-        raise ToolRefused("invalid_request", str(not_recorded(flow, field)))
-    return run
-
-
-def _asked_in(view: View, stream: str) -> Iterator[str]:
-    """Yield the places of an exchange or a spawn for which an agent was asked."""
-    for recorded in view.log.stream(stream):
-        asked = run_asked_in(recorded.event)
-        if asked is not None and asked.place != "result":
-            yield asked.place
-
-
-def _asked_at(view: View, stream: str, base: InRun) -> str | None:
-    """Return the run that an exchange or a spawn asked for at a place of it."""
-    asked: str | None = None
-    for recorded in view.log.stream(stream):
-        event = run_asked_in(recorded.event)
-        if event is not None and _is_at(event.place, base):
-            asked = event.run_id
-    return asked
-
-
-def _is_at(place: str, base: InRun) -> bool:
-    match base.mark:
-        case "turn":
-            return place == f"turn:{base.turn}"
-        case "start" | "reply":
-            return place == "reply"
-        case "announce":
-            return place == "announce"
-        case "end":
-            return place not in {"reply", "result"}
-        case _:
-            return False
-
-
-def _answer(view: View, seen: _Attempt, page: _Page) -> LensAnswer:
+def _answer(view: View, seen: Attempt, page: _Page) -> LensAnswer:
     context, started = seen.context, seen.started
-    rebuilt = None if context is None else hash_as_recorded(context, started)
+    rebuilt = (
+        None if context is None else context.hash if seen.is_imported else hash_as_recorded(context, started)
+    )
     answer: LensAnswer = {
-        "run": seen.run.run_id,
+        "run": seen.run_id,
         "attempt": started.attempt,
         "place": view.at(seen.start.position),
         "sessionKey": seen.key,
         "asRecorded": rebuilt == started.context_hash,
-        "contextHash": started.context_hash,
+        "contextHash": started.context_hash or None,
         "rebuiltHash": rebuilt,
         "systemContext": ""
         if context is None
@@ -411,6 +243,8 @@ def _answer(view: View, seen: _Attempt, page: _Page) -> LensAnswer:
             "messages": summary.messages,
             "text": _readable(view, seen.key, summary.text),
         }
+    if seen.is_imported:
+        answer["imported"] = True
     if seen.problem is not None:
         answer["problem"] = seen.problem
     return answer
@@ -447,7 +281,7 @@ def _parts_left_out(fit: Fit) -> Iterator[str]:
         yield f"of the message and of quotes what is beyond {fit.asked_chars} characters"
 
 
-def _tools(view: View, seen: _Attempt) -> list[JsonObject] | None:
+def _tools(view: View, seen: Attempt) -> list[JsonObject] | None:
     """Return the tools that the attempt had, as they were described then."""
     names = seen.started.tools
     if names is None:
@@ -460,7 +294,7 @@ def _tools(view: View, seen: _Attempt) -> list[JsonObject] | None:
     return [by_name.get(name, {"title": name}) for name in names]
 
 
-def _messages(view: View, seen: _Attempt, messages: Sequence[Message]) -> list[JsonValue]:
+def _messages(view: View, seen: Attempt, messages: Sequence[Message]) -> list[JsonValue]:
     return [view.shown_value(_json(seen.read(message)), seen.key) for message in messages]
 
 
@@ -471,7 +305,7 @@ def _json(message: Message) -> JsonValue:
 
 
 def _rendered(
-    view: View, seen: _Attempt, dialect: Literal["openai", "responses", "anthropic"]
+    view: View, seen: Attempt, dialect: Literal["openai", "responses", "anthropic"]
 ) -> list[JsonValue]:
     return [view.shown_value(message, seen.key) for message in seen.turn(seen.readable).messages(dialect)]
 

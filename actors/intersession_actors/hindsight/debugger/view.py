@@ -33,7 +33,6 @@ from intersession_projections.questions.places.located import (
     sessions_of_each,
 )
 from intersession_projections.questions.places.runs_named import Flow, RunNames, Sees
-from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 T = TypeVar("T")
 
@@ -270,8 +269,8 @@ class View:
             return bool(unknown.candidates)
         return True
 
-    def run(self, name: str, *, field: str = "run") -> RunOutcome:
-        """Return exactly the named run, in an exchange or not.
+    def run(self, name: str, *, field: str = "run") -> Flow:
+        """Return exactly the named run, in an exchange or not; of an imported exchange or spawn, which has none, that.
 
         Raises:
             ToolRefused: nothing has that name, or several are (`invalid_request`).

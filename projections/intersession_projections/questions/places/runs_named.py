@@ -75,19 +75,14 @@ class RunNames:
         """
         return self._whole(self._found(name, field))
 
-    def run(self, name: str, *, field: str) -> RunOutcome:
-        """Return the run with that name, or the first run of an exchange or spawn.
+    def run(self, name: str, *, field: str) -> Flow:
+        """Return the run with that name, or the first run of an exchange or spawn; of an imported one, which has none, itself.
 
         Raises:
             UnknownPlace: no visible exchange, spawn or run has that name; or several ids begin so (`candidates`).
         """
         found = self._found(name, field)
-        if isinstance(found, RunOutcome):
-            return found
-        run = self._runs.get(found.run_id)
-        if run is None:
-            raise not_recorded(found, field)
-        return run
+        return found if isinstance(found, RunOutcome) else self._runs.get(found.run_id) or found
 
     def _found(self, name: str, field: str) -> Flow:
         typed = name.strip()
@@ -154,15 +149,6 @@ class RunNames:
                 return self._flows.spawn(flow_id)
             case _:
                 return None
-
-
-def not_recorded(flow: Flow, field: str) -> UnknownPlace:
-    """Return the refusal of a run of an imported exchange or spawn: its texts are known, its input is not."""
-    name = flow_id(flow)
-    return UnknownPlace(
-        f"{field}: {flow.kind} {name} was imported: what was said in it is recorded, what its agents were given is not; "
-        f"`intersession show {name[:8]}` has what was said, `intersession state {name[:8]} --at {name[:8]}@reply` what they knew"
-    )
 
 
 def _unknown(name: str, field: str) -> UnknownPlace:

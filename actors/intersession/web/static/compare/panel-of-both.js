@@ -68,14 +68,24 @@ export const StateOfBoth = view(({ found, other }, self) => {
 
 // The first agent that was asked behind the first difference, or the one whose answer differs there:
 // what it was given in A, and in B.
-/** @param {Step} step */
-const isBegun = step => step.kind === 'run_started';
+// Of an import, which has no runs, an agent is asked with a message, which its position names.
+/** @param {Side} side */
+const asked = side =>
+  side.steps.flatMap(({ kind, position, runId, to }) =>
+    kind === 'run_started'
+      ? [{ position, runId }]
+      : side.run.imported && kind === 'message_recorded' && to
+        ? [{ position, runId: `#${position}` }]
+        : [],
+  );
 /** @param {Side} side @param {number} from */
-const askedBehind = (side, from) => side.steps.find(step => isBegun(step) && step.position >= from)?.runId;
+const askedBehind = (side, from) => asked(side).find(one => one.position >= from)?.runId;
 /** @param {Side} side @param {number} at */
 const answersAt = (side, at) => {
+  const before = asked(side).filter(one => one.position <= at);
+  if (side.run.imported) return before.at(-1)?.runId;
   const runId = side.steps.findLast(step => step.position <= at)?.runId;
-  return side.steps.some(step => isBegun(step) && step.runId === runId && step.position <= at) ? runId : undefined;
+  return before.some(one => one.runId === runId) ? runId : undefined;
 };
 /** @type {Record<string, (side: Side, at: number) => string | undefined>} */
 const ASKED = { next: askedBehind, given: answersAt };
@@ -140,11 +150,9 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
     return html`
       ${choice}
       <p class="loading">
-        ${both.a.run.imported && both.b.run.imported
-          ? 'What agents were given is not in an imported record.'
-          : which === 'next'
-            ? 'No agent was asked behind the first difference.'
-            : 'The first difference is no answer of an agent.'}
+        ${which === 'next'
+          ? 'No agent was asked behind the first difference.'
+          : 'The first difference is no answer of an agent.'}
       </p>
     `;
   const [one, two] = [givenBehind(a, shownFrom(a, b)), givenBehind(b, shownFrom(a, b))];
@@ -156,9 +164,7 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
       <h2>
         <span class=${`ab ${name}`}>${name.toUpperCase()}</span> ${lens
           ? html`${short(lens.sessionKey)} was given <span class="muted">#${lens.place.position}</span>`
-          : both[name].run.imported
-            ? 'what its agents were given is not in an imported record'
-            : which === 'next' ? 'nobody was asked any more' : 'nobody answered there'}
+          : which === 'next' ? 'nobody was asked any more' : 'nobody answered there'}
       </h2>
       ${rest.map(message => html`<${Message} message=${message} owner=${lens?.sessionKey} />`)}
       ${lens && !rest.length ? html`<p class="muted">Nothing besides.</p>` : null}

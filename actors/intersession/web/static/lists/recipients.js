@@ -85,7 +85,7 @@ export const Recipients = ({ found }) => {
                   ms=${one.first.timeMs}
                   who=${session(one.sessionKey, one.first.position)}
                   how=${`${one.ways.map(way => WAYS[way]).join(', ')}${times(one)}${
-                    one.imported ? '. Imported: what its agents were given is not known' : ''
+                    one.imported ? '. Imported: it has no runs' : ''
                   }`} />
               `,
             )}

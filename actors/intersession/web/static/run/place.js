@@ -316,15 +316,23 @@ export class Place {
       this.steps.slice(0, this.index.peek()).findLast(step => step && ENDS.has(step.kind))
     );
   }
+  // A start of a run; of an import, which has none, a message that an agent was asked with, by its position.
+  /** @param {Step | undefined} step @returns {Step[]} */
+  #begun(step) {
+    if (step?.kind === 'run_started') return [step];
+    return step?.kind === 'message_recorded' && step.to && this.run.peek()?.imported
+      ? [{ ...step, who: step.to, runId: `#${step.position}` }]
+      : [];
+  }
   get nextRun() {
-    return this.steps.slice(this.index.peek()).find(step => step?.kind === 'run_started');
+    return this.steps.slice(this.index.peek()).flatMap(step => this.#begun(step))[0];
   }
   // What agents were given around this place, each the start of a run: `given` to whoever is at work or has answered
   // here, `next` to whoever is asked next. At an answer, as in a run, what it was given comes first: `turn:2` is the
   // prompt of turn 2.
   get prompts() {
     const before = this.steps.slice(0, this.index.peek());
-    const started = before.flatMap(step => (step?.kind === 'run_started' ? [step] : []));
+    const started = before.flatMap(step => this.#begun(step));
     const here = this.step.peek()?.runId;
     const own = here && started.findLast(step => step.runId === here);
     const given = own || started.at(-1);

@@ -30,13 +30,9 @@ export const Given = ({ place, who, runId, at }) => html`
 
 /** @param {Step} step */
 const whoOf = step => short(step.who);
-/** @param {{ run: Run, index: number }} given */
-const None = ({ run, index }) => html`
-  <p class="loading">
-    ${run.imported
-      ? 'What its agents were given is not in an imported record: it has what they said alone.'
-      : `No agent was asked ${index ? 'yet' : 'before this place'}.`}
-  </p>
+/** @param {{ index: number }} given */
+const None = ({ index }) => html`
+  <p class="loading">No agent was asked ${index ? 'yet' : 'before this place'}.</p>
 `;
 // `lens` in the address is `given`, `next`, or a run by its id.
 /** @type {View<{ place: Place }>} */
@@ -54,7 +50,7 @@ export const Lens = view(({ place }, self) => {
   const found = chosen
     ? loaded(self, 'lens', `${chosen}/${asked.attempt ?? ''}`, stop => ask('lens', asked, { signal: stop }))
     : null;
-  if (!chosen) return html`<${None} run=${place.run.value} index=${index} />`;
+  if (!chosen) return html`<${None} index=${index} />`;
   const options = [
     ...(given ? [['given', `What ${whoOf(given)} was given`]] : []),
     ...(next ? [['next', `What ${whoOf(next)} is given next`]] : []),
@@ -135,14 +131,18 @@ const Prompt = ({ found, asked, place, ahead }) => {
         </button>
       </p>
       <div class="sec">
-        <p class=${`rec ${found.asRecorded ? 'ok' : 'no'}`}>
-          <${Shield} ok=${found.asRecorded} />
-          <b>${found.asRecorded ? 'As recorded' : 'Not as recorded'}</b>
-          <span class="muted">
-            ${found.asRecorded ? 'rebuilt from the log, same hash' : (found.problem ?? 'the hash differs')}
-          </span>
-        </p>
-        <code class="muted">${found.contextHash}</code>
+        ${found.imported
+          ? html`<p class="muted">${found.problem}</p>`
+          : html`
+              <p class=${`rec ${found.asRecorded ? 'ok' : 'no'}`}>
+                <${Shield} ok=${found.asRecorded} />
+                <b>${found.asRecorded ? 'As recorded' : 'Not as recorded'}</b>
+                <span class="muted">
+                  ${found.asRecorded ? 'rebuilt from the log, same hash' : (found.problem ?? 'the hash differs')}
+                </span>
+              </p>
+              <code class="muted">${found.contextHash}</code>
+            `}
         ${found.leftOut ? html`<p class="why bad">${found.leftOut.told}</p>` : null}
       </div>
       ${found.summary
@@ -153,7 +153,7 @@ const Prompt = ({ found, asked, place, ahead }) => {
             </div>
           `
         : null}
-      <div class="sec"><h2>System context</h2><pre tabindex="0">${found.systemContext || '(none)'}</pre></div>
+      <div class="sec"><h2>System context</h2><pre tabindex="0">${found.systemContext || (found.imported ? '(not recorded)' : '(none)')}</pre></div>
       <${Transcript} key=${`${found.run}/${found.attempt}`} found=${found} asked=${asked} />
       <div class="sec">
         <h2>The message to answer</h2>
@@ -162,7 +162,7 @@ const Prompt = ({ found, asked, place, ahead }) => {
           : html`<p class="muted">not in the log any more</p>`}
         ${found.partial.length
           ? html`
-              <h2>Said before it was cut off</h2>
+              <h2>${found.imported ? 'Done since' : 'Said before it was cut off'}</h2>
               ${found.partial.map(
                 message => html`<${Message} message=${message} owner=${found.sessionKey} />`,
               )}
@@ -179,7 +179,7 @@ const Prompt = ({ found, asked, place, ahead }) => {
               ? took(found.deadlineMs) === ''
                 ? ''
                 : html`<${Time} ms=${found.deadlineMs} dated />`
-              : 'none'}
+              : found.imported ? 'not recorded' : 'none'}
           </dd>
           <dt>Tools</dt>
           <dd>

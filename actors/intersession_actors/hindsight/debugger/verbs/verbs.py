@@ -240,7 +240,7 @@ LENS: Final = Verb(
         "Exactly what an agent was given in an attempt of a run: system context, transcript, message, tools with "
         "schemas, model, deadline; rebuilt from the log and held against the hash recorded then (`asRecorded`). "
         "`messages` are the newest of the transcript; `before` is for more. `dialect` also gives all of it as a model "
-        "got it."
+        "got it. Of an import it is what the session had been told (`imported`), and `problem` says what is not known."
     ),
     loads=lambda: (on_call.Lens, on_call.naming_forks(on_call.lens, "run", "than")),
 )
