@@ -153,7 +153,10 @@ const Prompt = ({ found, asked, place, ahead }) => {
             </div>
           `
         : null}
-      <div class="sec"><h2>System context</h2><pre tabindex="0">${found.systemContext || (found.imported ? '(not recorded)' : '(none)')}</pre></div>
+      <div class="sec">
+        <h2>System context</h2>
+        <pre tabindex="0">${found.systemContext || (found.imported ? '(not recorded)' : '(none)')}</pre>
+      </div>
       <${Transcript} key=${`${found.run}/${found.attempt}`} found=${found} asked=${asked} />
       <div class="sec">
         <h2>The message to answer</h2>

@@ -13,6 +13,7 @@ from intersession_events.facts import (
     Message,
     MessageRecorded,
     SessionOpened,
+    generation_of,
     message_in,
 )
 from intersession_events.facts.reasons import counted
@@ -98,7 +99,7 @@ class _Session:
         self._own = [
             one.event
             for one in self._all
-            if one.version <= until and getattr(one.event, "session_id", None) == asked.session_id
+            if one.version <= until and generation_of(one.event) == asked.session_id
         ]
 
     def said(self) -> tuple[list[Message], str]:
