@@ -519,7 +519,10 @@ def test_a_channel_reads_the_files_of_its_text_while_it_sends_it_and_nothing_els
         assert base64.b64decode(content) == b"what is in it"
         for act, code in (
             ({"type": "file", "sha256": hashlib.sha256(b"secret").hexdigest()}, "invalid_request"),
-            ({"type": "call", "name": "sessions_list", "args": {}, "number": 1}, "invalid_request"),
+            (
+                {"type": "call", "name": "sessions_list", "args": {}, "number": 1, "place": 1},
+                "invalid_request",
+            ),
         ):
             with pytest.raises(ToolRefused) as refused:
                 worker.ask("act", **call_of(offer), secret=offer["secret"], act=act)

@@ -18,6 +18,7 @@ from intersession_actors.hindsight.replaying.redeciding.deciding_again import re
 from intersession_actors.hindsight.replaying.redeciding.sources import Sources
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.running.simulation.simulated import SimulatedRuntime
+from intersession_events.facts import TextBlock
 from intersession_events.log.row_state import opened
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import open_log
@@ -29,6 +30,7 @@ A, B = "agent:a:main", "agent:b:main"
 CONFIG = merged(
     SEES_ALL,
     {
+        "tools": {"ask": ["pay"]},
         "agents": {"defaults": {"subagents": {"allowAgents": ["b"]}}},
         "session": {"agentToAgent": {"maxPingPongTurns": 2, "hold": "every-turn"}},
     },
@@ -50,6 +52,7 @@ class Played:
         folder.mkdir()
         self.path = folder / "log.db"
         self.word = word
+        self.children: list[Any] = []
         self.runtime = SimulatedRuntime(3)
         with SessionSystem(
             self.path,
@@ -67,7 +70,21 @@ class Played:
     def _answers(self, turn: Turn) -> str:
         if "fail" in turn.message:
             raise RuntimeError(self.word)
+        if turn.message == "act":
+            self._acts(turn)
         return self.word if turn.step == "message" else "REPLY_SKIP"
+
+    def _acts(self, turn: Turn) -> None:
+        """Say the word in all that an agent does in its run."""
+        word, given = self.word, {"text": self.word}
+        turn.recorder.said([TextBlock(text=word)])
+        called = turn.record_call("pay", given)
+        for new in (False, True):
+            turn.recorder.approval(called, "pay", given, is_new=new)
+        turn.record_result(called, "pay", word)
+        turn.tools.call("sessions_search", {"query": word})
+        turn.tools.call("sessions_send", {"sessionKey": B, "message": word, "timeoutSeconds": 0})
+        self.children.append(turn.tools.call("sessions_spawn", {"task": word, "agentId": "b"}))
 
     def _fails(self, _out: Outbound) -> None:
         raise RuntimeError(self.word)
@@ -107,12 +124,15 @@ class Played:
         while held := self._call("exchanges.held")["held"]:
             self._call("exchanges.release", runId=held[0]["runId"], text=word)
         spawned = {"task": word, "agentId": "b", "idempotencyKey": "k5"}
-        self.child = tools.call("sessions_spawn", spawned)["childSessionKey"]
+        self.children.append(tools.call("sessions_spawn", spawned))
         self.runtime.run_for(60)
+        self._inbound("act")
+        while held := self._call("exchanges.held")["held"]:
+            self._call("exchanges.release", runId=held[0]["runId"])
         self._inbound("the last")
 
     def _erase(self) -> None:
-        for key in (A, B, self.child):
+        for key in (A, B, *(child["childSessionKey"] for child in self.children)):
             self._call("sessions.erase", key=key, unsent="giveUp")
 
 

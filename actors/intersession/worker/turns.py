@@ -60,6 +60,10 @@ class Acts:
         """Count one more act in these words."""
         return self._times.next(words)
 
+    def place(self) -> int:
+        """Count one more of the acts that have a place."""
+        return self._times.next("place")
+
     def ask(self, act: acts.Act) -> "Future[JsonObject]":
         """Have the writer do something; its future has the answer, or a `ToolRefused`.
 
@@ -186,7 +190,10 @@ class RemoteTools(ToolBox):
             if flaw is None:
                 given = msgspec.to_builtins(given)
                 number = self._acts.number("call", words_of(name, given))
-                return self._acts.ask(acts.CallTool(name=storable(name), args=given, number=number))
+                place = self._acts.place()
+                return self._acts.ask(
+                    acts.CallTool(name=storable(name), args=given, number=number, place=place)
+                )
             # It would not get there as it is.
             problem = ToolRefused(flaw.code, f"{flaw.field}: {flaw.what}")
         except (TypeError, ValueError, RecursionError) as error:
@@ -216,7 +223,8 @@ class RemoteRecorder(Recorder):
     def said(self, blocks: Sequence[Block]) -> None:
         """Record the model's output beside a tool call: text, thinking."""
         fitted = tuple(fit_block(block) for block in blocks)
-        self._acts.now(acts.Say(blocks=fitted, number=self._acts.number("said", digest_of([*fitted]))))
+        number = self._acts.number("said", digest_of([*fitted]))
+        self._acts.now(acts.Say(blocks=fitted, number=number, place=self._acts.place()))
 
     def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
         """Record that a tool is about to be called; the arguments are the source text of a JSON object."""
@@ -258,6 +266,7 @@ class RemoteRecorder(Recorder):
             args=args,
             is_new=is_new,
             number=self._acts.number("approval", *words),
+            place=self._acts.place(),
         )
         future = self._acts.ask(act)
 

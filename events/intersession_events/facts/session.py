@@ -390,8 +390,8 @@ _SAYS: Final[Mapping[CallRelease, str]] = {
 class ToolCallHeld(Fact, frozen=True, kw_only=True):
     """A tool call waits for a release before it acts (ASK-1).
 
-    `hold_id` derives of the run, the call's content and its repetition, so that a later attempt waits for the same
-    hold. `call_id` names the call in the transcript. `rule` is the setting with the pattern that holds it. After
+    A later attempt that makes the same call waits for the same hold. `call_id` names the call in the transcript; `is_new`: a
+    model made that up, and gives the same call another one in a later attempt. `rule` is the setting with the pattern that holds it. After
     `timeout_ms` without a release it is refused; 0 is never.
     """
 
@@ -405,6 +405,7 @@ class ToolCallHeld(Fact, frozen=True, kw_only=True):
     arguments: Source
     rule: str
     attempt: Whole = 1
+    is_new: bool = False
     timeout_ms: Whole = 0
 
     def left_of_sources(self) -> Mapping[str, str | None]:

@@ -115,13 +115,13 @@ def _done(service: Service, under: UnderWay, act: acts.Act) -> Result | Pending:
     assert isinstance(recorder, RunRecorder)  # noqa: S101 - the same
     match act:
         case acts.CallTool():
-            return _with_result(tools.begin_numbered(act.name, act.args, act.number))
+            return _with_result(tools.begin_numbered(act.name, act.args, act.number, act.place))
         case acts.DescribeTools():
             return {"tools": tools.schemas(act.dialect)}
         case acts.AllowTools():
             return {"names": tools.allowed(act.names)}
         case acts.Say():
-            recorder.said(act.blocks, act.number)
+            recorder.said(act.blocks, (act.number, act.place))
         case acts.RecordCalls():
             recorder.tool_calls(act.calls, act.number)
         case acts.RecordResult():
@@ -129,8 +129,9 @@ def _done(service: Service, under: UnderWay, act: acts.Act) -> Result | Pending:
         case acts.FindMessage():
             return {"has": recorder.has(act.message_id)}
         case acts.AskApproval():
+            numbered = act.number, act.place
             return _approval(
-                recorder.approval(act.call_id, act.name, act.args, is_new=act.is_new, number=act.number)
+                recorder.approval(act.call_id, act.name, act.args, is_new=act.is_new, numbered=numbered)
             )
         case acts.ShowPiece():
             _show(under, act)

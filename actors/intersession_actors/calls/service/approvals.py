@@ -1,6 +1,6 @@
 """Tool calls that wait for a person: held before they act, found and released by every door (ASK)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -21,7 +21,6 @@ from intersession_actors.rules.gate.texts import word_of
 from intersession_actors.rules.gate.values import invalid, json_or_text
 from intersession_actors.rules.policy.access import Requester
 from intersession_actors.rules.policy.tools import is_own_denied, workshop_of
-from intersession_events.basics import ids
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, is_object
 from intersession_events.facts import CallRelease, Route, ToolCallBlock, ToolCallHeld, ToolCallReleased
 from intersession_projections.views.held_calls import CallHold, HeldCalls, held_call_value
@@ -55,14 +54,14 @@ def begin_approval(  # noqa: PLR0917 - what a call is
     call_id: str,
     name: str,
     arguments: JsonMapping,
-    words: str,
-    time: int,
+    hold_of: Callable[[], str],
     *,
+    is_new: bool = False,
     may_have_acted: bool = False,
 ) -> Approval | AwaitedApproval:
     """Hold a call if a setting says so, and return what was said of it, or the wait for that.
 
-    `words` and `time` say which call of the run it is. What an earlier attempt `may_have_acted` on without a hold is
+    `hold_of` gives the id of the hold: the same for the same call of each attempt. `is_new` is recorded with it. What an earlier attempt `may_have_acted` on without a hold is
     not held any more.
 
     Raises:
@@ -79,8 +78,7 @@ def begin_approval(  # noqa: PLR0917 - what a call is
     if rule is None:
         return Approval(arguments=arguments)
     holds = HeldCalls(service.log)
-    own, *before = (ids.derive(log_id, "hold", run.run_id, words, time) for log_id in service.log.log_ids)
-    hold_id = next((one for one in before if holds.named(one)), own)
+    hold_id = hold_of()
     if may_have_acted and not holds.named(hold_id):
         return Approval(arguments=arguments)
     block = fit_block(ToolCallBlock(id=call_id, name=name, arguments=_source(arguments)))
@@ -93,6 +91,7 @@ def begin_approval(  # noqa: PLR0917 - what a call is
         tool=word_of(name) or "",
         arguments=block.arguments,
         rule=rule,
+        is_new=is_new,
         timeout_ms=milliseconds(service.config.tools.ask_timeout_seconds),
     )
     future = service.waits.expect(hold_id)

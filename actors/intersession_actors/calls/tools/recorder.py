@@ -1,13 +1,14 @@
 """Records an agent's actions during a run in its session's transcript; for its tools and for runners of models."""
 
 from collections.abc import Sequence
+from itertools import count
 from typing import Literal
 
 from intersession_actors.calls.service.approvals import begin_approval
 from intersession_actors.calls.service.asking import ask_session, digest_of
 from intersession_actors.calls.service.callers import CallingRun
 from intersession_actors.calls.service.service import Service
-from intersession_actors.calls.tools.made_before import calls_in, words_of
+from intersession_actors.calls.tools.made_before import calls_in, words_in, words_of
 from intersession_actors.outside.agents.turn import Approval, AwaitedApproval, Recorder
 from intersession_actors.outside.attachments.checks import blocks_without_contents
 from intersession_actors.owners.chains.cause import Times
@@ -18,7 +19,15 @@ from intersession_actors.rules.gate.texts import id_of, word_of
 from intersession_actors.rules.gate.values import invalid, json_or_text, storable
 from intersession_events.basics import ids
 from intersession_events.basics.plain_json import JsonMapping
-from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock, check_unknown, message_in
+from intersession_events.facts import (
+    Block,
+    Message,
+    TextBlock,
+    ToolCallBlock,
+    ToolCallHeld,
+    check_unknown,
+    message_in,
+)
 
 
 class RunRecorder(Recorder):
@@ -37,6 +46,7 @@ class RunRecorder(Recorder):
         self._done = done
         self._times = Times()
         self._asked = Times()
+        self._numbers = count(1)
         self._looked = 0
         """How far in the session's stream this run's messages were looked for; 0 if nobody has looked yet."""
         self._given: set[str] = set()
@@ -46,15 +56,17 @@ class RunRecorder(Recorder):
         """Return whether the session has a message with this id."""
         return bool(self._service.sessions.versions_of_message(self._key, message_id))
 
-    # Where a worker makes the turn it says the number of the repetition: this process may not know those before (WORK-6).
+    # Where a worker makes the turn it says the numbers: this process may not know what was before (WORK-6).
 
-    def said(self, blocks: Sequence[Block], number: int | None = None) -> None:
-        """Record the model's text beside a tool call."""
-        words = digest_of([fit_block(block) for block in blocks])
-        made = (self._run.run_id, "said", words, number or self._times.next(words))
-        own, *before = (ids.derive(log_id, "message", *made) for log_id in self._service.log.log_ids)
-        known = {message.id for message in self._done}
-        if known.isdisjoint((own, *before)):
+    def said(self, blocks: Sequence[Block], numbered: tuple[int, int] | None = None) -> None:
+        """Record the model's text beside a tool call; `numbered`: which one in these words it is, and which of all in the attempt."""
+        words = _words(tuple(fit_block(block) for block in blocks))
+        time, number = numbered or (self._times.next(words), next(self._numbers))
+        before = sum(_words(one.content) == words for one in self._done if one.role == "assistant")
+        own = ids.derive(
+            self._service.log.log_id, "message", self._run.run_id, self._run.attempt, "said", number
+        )
+        if time > before and not (numbered and self._has_given(own)):
             self._record(own, "assistant", tuple(blocks))
 
     def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
@@ -98,20 +110,48 @@ class RunRecorder(Recorder):
         arguments: JsonMapping,
         *,
         is_new: bool,
-        number: int | None = None,
+        numbered: tuple[int, int] | None = None,
     ) -> Approval | AwaitedApproval:
-        """Ask whether a recorded call of an own tool may act (ASK)."""
+        """Ask whether a recorded call of an own tool may act (ASK); `numbered` as in `said`."""
         said = words_of(name, {**arguments})
         words = digest_of(["own", "" if is_new else call_id, said])
-        # What earlier attempts have ended is not called again, so its releases are used up.
-        time = (number or self._asked.next(words)) + (self._ended(said) if is_new else 0)
-        return begin_approval(self._service, self._key, self._run, call_id, name, arguments, words, time)
+        time, number = numbered or (self._asked.next(words), next(self._numbers))
+
+        def hold_of() -> str:
+            # What earlier attempts have ended is not called again, so its releases are used up.
+            which = time + (self._ended(said) if is_new else 0)
+            log_ids, run_id = self._service.log.log_ids, self._run.run_id
+            own = ids.derive(log_ids[0], "hold", run_id, self._run.attempt, number)
+            first = {ids.derive(log_id, "hold", run_id, words, which) for log_id in log_ids}
+            held = self._held()
+            same = [
+                one.hold_id
+                for one in held
+                if one.attempt < self._run.attempt
+                and one.is_new == is_new
+                and (is_new or one.call_id == id_of(call_id))
+                and words_of(one.tool, json_or_text(one.arguments)) == said
+            ]
+            known = (one.hold_id for one in held if one.hold_id == own or one.hold_id in first)
+            return next(known, same[which - 1] if which <= len(same) else own)
+
+        return begin_approval(
+            self._service, self._key, self._run, call_id, name, arguments, hold_of, is_new=is_new
+        )
+
+    def _held(self) -> Sequence[ToolCallHeld]:
+        """Return the holds of the run, in their order; in the first logs a hold's id was made of the call's words."""
+        service, run_id = self._service, self._run.run_id
+        since = service.reader.runs.taken_version(run_id) or 0
+        stream = service.log.stream(ids.session_stream(self._key), after=since)
+        held = (one.event for one in stream if isinstance(one.event, ToolCallHeld))
+        return [one for one in held if one.run_id == run_id]
 
     def _ended(self, words: str) -> int:
         """Return how many calls in these words earlier attempts had ended."""
         results = {message.tool_call_id for message in self._done if not self._is_own(message)}
         made = (block for block in calls_in(self._done) if block.id in results)
-        return sum(words_of(block.name, json_or_text(block.arguments)) == words for block in made)
+        return sum(words_in(block) == words for block in made)
 
     def _is_own(self, result: Message) -> bool:
         """Whether this attempt has recorded a result: a worker goes on with it, and another process began it."""
@@ -180,3 +220,7 @@ class RunRecorder(Recorder):
             run_id=run.run_id, attempt=run.attempt, messages=(message,), anew=anew, judged=judged
         )
         ask_session(self._service, self._key, told)
+
+
+def _words(content: str | Sequence[Block]) -> str:
+    return digest_of([TextBlock(text=content)] if isinstance(content, str) else content)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
+from itertools import count
 from typing import Final, NamedTuple
 
 import msgspec
@@ -22,7 +23,16 @@ from intersession_actors.calls.service.pending import (
 )
 from intersession_actors.calls.service.resolve import TargetRefused
 from intersession_actors.calls.service.service import Service
-from intersession_actors.calls.tools.made_before import CallsBefore, MadeCall, ids_of, words_of
+from intersession_actors.calls.tools.made_before import (
+    CallsBefore,
+    MadeCall,
+    as_recorded,
+    asks_for,
+    call_ids,
+    source_of,
+    words_in,
+    words_of,
+)
 from intersession_actors.calls.tools.recorder import RunRecorder
 from intersession_actors.calls.tools.registry import (
     TOOLS,
@@ -35,14 +45,15 @@ from intersession_actors.calls.tools.registry import (
 from intersession_actors.outside.agents.turn import Approval, ToolArguments, ToolBox
 from intersession_actors.owners.chains.cause import Times
 from intersession_actors.rules.errors import Judgement, ToolRefused, not_on_a_loop
-from intersession_actors.rules.gate.values import flaw_of, invalid, storable
+from intersession_actors.rules.gate.values import invalid, storable
 from intersession_actors.rules.policy.access import Requester
 from intersession_actors.rules.policy.tools import UseTool, judge_tool
 from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_events.basics import ids
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue
-from intersession_events.facts import Message, SessionOpened
+from intersession_events.facts import Message, SessionOpened, ToolCallBlock
+from intersession_projections.views.held_calls import HeldCalls
 
 _AS_LONG_AS_IT_TAKES_S: Final = 1e9
 
@@ -60,12 +71,17 @@ class _Recording(NamedTuple):
 
 
 class _CallIdentity(NamedTuple):
-    """A call as it was made: `words` is the digest of what it says, `time` counts the repetitions in its run, from 1 on; 0 outside of a run."""
+    """A call as it was made. Of a run: how it is recorded, the digest of that, and its numbers in the attempt, from 1 on.
+
+    `time` counts the calls with the same content, `number` all.
+    """
 
     name: str
     arguments: Result
+    recorded: ToolCallBlock | None = None
     words: str = ""
     time: int = 0
+    number: int = 0
 
 
 class _Begun(NamedTuple):
@@ -106,6 +122,7 @@ class Tools(ToolBox):
         self._waiting = waiting
         # A run that is tried again says the same as often, in whatever order its calls come.
         self._times = Times()
+        self._numbers = count(1)
         self._before = None if caller.run is None else CallsBefore(service.log.log_ids, caller.run, done)
         self._recorder = (
             None if caller.run is None or caller.key is None else RunRecorder(service, caller.key, caller.run)
@@ -137,16 +154,23 @@ class Tools(ToolBox):
         """Count a skipped call, so that the next one with the same content counts as the one after it."""
         self._said(name, arguments)
 
-    def _said(self, name: str, arguments: ToolArguments, time: int | None = None) -> _CallIdentity:
+    def _said(
+        self, name: str, arguments: ToolArguments, numbered: tuple[int, int] | None = None
+    ) -> _CallIdentity:
         given = _copied(arguments)
         if self._caller.run is None:
             return _CallIdentity(name, given)
-        words = words_of(name, given)
-        return _CallIdentity(name, given, words, self._times.next(words) if time is None else time)
+        block = as_recorded(name, given)
+        words = words_in(block)
+        time, number = numbered or (self._times.next(words), next(self._numbers))
+        return _CallIdentity(name, given, block, words, time, number)
 
-    def begin_numbered(self, name: str, arguments: ToolArguments, number: int) -> Result | Pending:
-        """Make the n-th call of the run with the same content, as far as that goes without waiting; its result is recorded (WORK-6)."""
-        begun = self._begin(self._said(name, arguments, number))
+    def begin_numbered(self, name: str, arguments: ToolArguments, time: int, number: int) -> Result | Pending:
+        """Make a call of the attempt, as far as that goes without waiting; its result is recorded (WORK-6).
+
+        It is the `time`-th with the same content, and the `number`-th of all.
+        """
+        begun = self._begin(self._said(name, arguments, (time, number)))
         return self._answered(begun, name, lambda: begun.answer)
 
     def _answered(self, begun: _Begun, name: str, answer: Callable[[], Result | Pending]) -> Result | Pending:
@@ -250,8 +274,7 @@ class Tools(ToolBox):
         run, key = self._caller.run, self._caller.key
         before = None if recording is None else recording.before
         if run is None or key is None or recording is None:
-            return self._made(said, before)
-        acted = before is not None and was_asked_for(self._service, before.log_id, before.asks_for)
+            return self._made(said, None)
         asked = begin_approval(
             self._service,
             key,
@@ -259,18 +282,17 @@ class Tools(ToolBox):
             recording.call_id,
             said.name,
             said.arguments,
-            said.words,
-            said.time,
-            may_have_acted=acted,
+            lambda: self._hold_of(said, recording.call_id),
+            may_have_acted=self._asked_before(before) is not None,
         )
         if isinstance(asked, Approval):
-            return self._made(said, before)
+            return self._made(said, recording)
 
         def finish() -> Result | Pending:
             said_of_it = asked.finish()
             if said_of_it.refused is not None:
                 raise ToolRefused("not_approved", said_of_it.refused)
-            made = self._made(said._replace(arguments={**said_of_it.arguments}), before)
+            made = self._made(said._replace(arguments={**said_of_it.arguments}), recording)
             if said_of_it.edited_by is None:
                 return made
             return with_fields(
@@ -279,13 +301,29 @@ class Tools(ToolBox):
 
         return Held(future=asked.future, timeout=_AS_LONG_AS_IT_TAKES_S, finish=finish, over=_nothing)
 
-    def _made(self, said: _CallIdentity, before: MadeCall | None) -> Result | Pending:
+    def _hold_of(self, said: _CallIdentity, call_id: str) -> str:
+        """Return the id of the hold of a recorded call: of a fork's source, or as the first logs had it, where it is held under that."""
+        run, log_ids = self._caller.run, self._service.log.log_ids
+        run_id = "" if run is None else run.run_id
+        own, *before = (ids.derive(log_id, "hold", call_id) for log_id in log_ids)
+        before += (ids.derive(log_id, "hold", run_id, said.words, said.time) for log_id in log_ids)
+        holds = HeldCalls(self._service.log)
+        return next((one for one in before if holds.named(one)), own)
+
+    def _asked_before(self, before: MadeCall | None) -> str | None:
+        """Return the id of the run that a call made before has asked for."""
+        asked = () if before is None else before.may_have_asked_for
+        return next(
+            (run_id for log_id, run_id in asked if was_asked_for(self._service, log_id, run_id)), None
+        )
+
+    def _made(self, said: _CallIdentity, recording: _Recording | None) -> Result | Pending:
         name, arguments = said.name, said.arguments
         writer = self._service.writer
         if writer is not None and not is_read_from_log(name):
             asked = {"name": name, "args": arguments}
             return handed_on(self._service.log, writer, self._caller, INVOKE, asked)
-        asks_for, again = self._asks_for(said, before)
+        asks_for, again = self._asks_for(said, recording)
         call = Call(self._caller, self._requester(), asks_for=asks_for, again=again)
         try:
             return self._tool(name, call.requester).call(self._service, call, arguments)
@@ -300,16 +338,18 @@ class Tools(ToolBox):
             if call.summary is not None:
                 self._service.receipts.keep(self._caller, name, arguments, call.summary)
 
-    def _asks_for(self, said: _CallIdentity, before: MadeCall | None) -> tuple[str | None, bool]:
-        """Return the id of a call's run, if it derives from the content, and whether it may exist already."""
+    def _asks_for(self, said: _CallIdentity, recording: _Recording | None) -> tuple[str | None, bool]:
+        """Return the id of a call's run, if it derives from the call, and whether it may exist already."""
         service, run = self._service, self._caller.run
-        if before is not None and was_asked_for(service, before.log_id, before.asks_for):
-            return before.asks_for, True
+        before = None if recording is None else recording.before
+        asked = self._asked_before(before)
+        if asked is not None:
+            return asked, True
         if said.arguments.get("idempotencyKey") is not None:
             return None, before is not None  # its key says which call it is
-        if run is not None:
-            derived = ids_of(service.log.log_id, run.run_id, said.words, said.time)
-            return derived.asks_for, before is not None or run.attempt > 1
+        if run is not None and recording is not None:
+            made = recording.call_id, run.run_id, said.words, said.time
+            return asks_for(service.log.log_id, *made), before is not None
         if said.name not in TOOLS or TOOLS[said.name].reads:
             return None, False
         words = words_of(said.name, said.arguments)
@@ -338,14 +378,15 @@ class Tools(ToolBox):
     # --- its record in the transcript
 
     def _record_call(self, said: _CallIdentity) -> _Recording | None:
-        run, recorder = self._caller.run, self._recorder
-        if run is None or recorder is None or self._before is None:
+        run, recorder, block = self._caller.run, self._recorder, said.recorded
+        if run is None or recorder is None or self._before is None or block is None:
             return None
-        before = self._before.found(said.words, said.time)
+        call_id = f"{call_ids(self._service.log.log_id, run.run_id, run.attempt)}{said.number}"
+        before = self._before.found(call_id, said.words, said.time)
         if before is not None:
             return _Recording(self._service, recorder, before.call_id, before)
-        call_id = ids_of(self._service.log.log_id, run.run_id, said.words, said.time).call_id
-        recorder.tool_call(call_id, said.name, _recorded(said.arguments))
+        # Of a worker it may come a second time, though nobody remembers the first: it has the same id.
+        recorder.tool_calls((ToolCallBlock(id=call_id, name=said.name, arguments=block.arguments),), 1)
         return _Recording(self._service, recorder, call_id)
 
 
@@ -360,30 +401,14 @@ def _record_result(begun: _Begun, name: str, result: Result) -> None:
     is_error = result.get("status") in {"error", "forbidden"}
     try:
         with recording.service.refusing_without_store:
-            recording.recorder.tool_result(recording.call_id, name, _source(result), is_error, begun.judged)
+            recording.recorder.tool_result(recording.call_id, name, source_of(result), is_error, begun.judged)
     except ToolRefused as refused:
         # Else the attempt is over; its agent is talking to nobody.
         if refused.code == "unavailable":
             recording.service.store_failed(refused)
 
 
-def _recorded(arguments: Result) -> str:
-    """Return the arguments for the record. Far too many are never copied: their call is refused when they are read."""
-    flaw = flaw_of(arguments)
-    if flaw is not None and flaw.code == "too_large":
-        return _source({"omitted": True, "error": f"{flaw.field}: {flaw.what}"})
-    return _source(arguments)
-
-
 def _copied(arguments: JsonMapping | None) -> Result:
     """Return arguments as they are now. Anything but an object is refused when the call begins."""
     given: JsonValue = {} if arguments is None else arguments
     return {**given} if isinstance(given, Mapping) else given
-
-
-def _source(value: object) -> str:
-    """Return JSON source text for the record; what can't be JSON is refused elsewhere."""
-    try:
-        return msgspec.json.encode(value).decode()
-    except (TypeError, ValueError, RecursionError):
-        return msgspec.json.encode(ascii(value)).decode()

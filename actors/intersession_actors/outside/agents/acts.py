@@ -2,7 +2,8 @@
 
 The worker of an attempt sends them, and the writer does each on the turn that it made of the same attempt. One that changes something
 has a `number`: which repetition it is, from 1 on, among the acts of its attempt with the same type and the same words. So an act that
-is sent again, to the same writer or to the next one, is known by its words and its number, and counts once.
+is sent again, to the same writer or to the next one, is known by its words and its number, and counts once. What derives an id of its
+own has a `place` as well: which of all such acts of the attempt it is. The id is of that, and tells nothing of the words (ERASE-4).
 """
 
 from typing import Annotated, Any, Final, TypeAlias
@@ -30,6 +31,7 @@ class CallTool(_Act, frozen=True, kw_only=True, tag="call"):
     name: str
     args: Any  # a refusal of the tool says what is wrong with it
     number: Number
+    place: Number
 
 
 class DescribeTools(_Act, frozen=True, kw_only=True, tag="tools"):
@@ -49,6 +51,7 @@ class Say(_Act, frozen=True, kw_only=True, tag="said"):
 
     blocks: tuple[Block, ...]
     number: Number
+    place: Number
 
 
 class RecordCalls(_Act, frozen=True, kw_only=True, tag="toolCalls"):
@@ -82,6 +85,7 @@ class AskApproval(_Act, frozen=True, kw_only=True, tag="approval"):
     args: JsonObject
     is_new: bool = False
     number: Number
+    place: Number
 
 
 class ShowPiece(_Act, frozen=True, kw_only=True, tag="piece"):

@@ -11,7 +11,7 @@ from intersession_events.facts import ToolCallBlock, Usage
 @pytest.mark.parametrize(
     "act",
     [
-        CallTool(name="sessions_list", args={"limit": 1}, number=2),
+        CallTool(name="sessions_list", args={"limit": 1}, number=2, place=3),
         RecordCalls(calls=(ToolCallBlock(id="c", name="look", arguments="{}"),), number=1),
     ],
 )

@@ -57,7 +57,7 @@ def test_an_approval_that_a_worker_waits_for_is_given_by_the_next_writer(log_url
         own = [{"type": "toolCall", "id": "c1", "name": "pay", "arguments": "{}"}]
         worker.act(offer, "toolCalls", calls=own, number=1)
         with ThreadPoolExecutor(1) as threads:
-            ask = {"callId": "c1", "name": "pay", "args": {}, "isNew": True, "number": 1}
+            ask = {"callId": "c1", "name": "pay", "args": {}, "isNew": True, "number": 1, "place": 1}
             asked = threads.submit(worker.ask_over_take_over, offer, "approval", **ask)
             held = wait_for(system, facts.ToolCallHeld)
             system.close()
@@ -81,7 +81,7 @@ def test_an_approval_that_a_worker_waits_for_is_given_by_the_next_writer(log_url
 def test_what_a_worker_did_is_replayed_and_a_fork_of_it_offers_nothing_to_workers(log_url: str) -> None:
     with SessionSystem(log_url, config=CONFIG) as system:
         worker, run_id, offer = begun(system)
-        worker.act(offer, "call", name="sessions_list", args={}, number=1)
+        worker.act(offer, "call", name="sessions_list", args={}, number=1, place=1)
         worker.answer(offer, "from a worker")
         system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 20_000})
         assert system.debug.replay()["firstDifference"] is None

@@ -113,9 +113,9 @@ def test_the_next_writer_adopts_a_call_that_is_under_way_and_its_acts(log_url: s
         worker = with_worker(system)
         run_id = told(system)
         offer = worker.one()
-        worker.act(offer, "call", name="sessions_list", args={}, number=1)
+        worker.act(offer, "call", name="sessions_list", args={}, number=1, place=1)
         said = [{"type": "text", "text": "I look"}]
-        worker.act(offer, "said", blocks=said, number=1)
+        worker.act(offer, "said", blocks=said, number=1, place=2)
         own = [{"type": "toolCall", "id": "c1", "name": "look", "arguments": "{}"}]
         worker.act(offer, "toolCalls", calls=own, number=1)
         before = len(system.log.stream(offer["stream"]))
@@ -123,12 +123,12 @@ def test_the_next_writer_adopts_a_call_that_is_under_way_and_its_acts(log_url: s
 
     with SessionSystem(log_url, config=CONFIG) as system:
         worker.system = system
-        again = worker.act(offer, "call", name="sessions_list", args={}, number=1)
+        again = worker.act(offer, "call", name="sessions_list", args={}, number=1, place=1)
         assert again["result"]["count"] == 1
-        worker.act(offer, "said", blocks=said, number=1)
+        worker.act(offer, "said", blocks=said, number=1, place=2)
         worker.act(offer, "toolCalls", calls=own, number=1)
         assert len(system.log.stream(offer["stream"])) == before
-        worker.act(offer, "call", name="sessions_list", args={}, number=2)
+        worker.act(offer, "call", name="sessions_list", args={}, number=2, place=3)
         assert len(system.log.stream(offer["stream"])) == before + 2
         assert worker.renew(offer) == []
         worker.answer(offer, "at last")
@@ -174,7 +174,7 @@ def test_a_worker_that_leaves_has_its_attempt_interrupted_and_answers_late(log_u
         offer = first.one()
         first.leave()
         until(system, facts.RunInterrupted)
-        assert refused(lambda: first.act(offer, "said", blocks=[], number=1)) == "run_over"
+        assert refused(lambda: first.act(offer, "said", blocks=[], number=1, place=1)) == "run_over"
         assert not first.answer(offer, "too late")
         late = until(system, facts.LateReplyDropped)
         assert isinstance(late.event, facts.LateReplyDropped)
@@ -254,7 +254,7 @@ def refused_at_last(worker: StubWorker, offer: dict[str, Any]) -> str:
     """While the writer has yet to stop the call, what the agent gets is the session's own refusal."""
     for number in range(1, 1_000):
         try:
-            answer = worker.act(offer, "call", name="sessions_list", args={}, number=number)
+            answer = worker.act(offer, "call", name="sessions_list", args={}, number=number, place=number)
         except ToolRefused as caught:
             return caught.code
         assert "this attempt is over" in answer["result"]["error"]
@@ -293,12 +293,16 @@ def test_acts_are_those_of_the_run(passing_url: str) -> None:
 
         send = {"sessionKey": "agent:other:main", "message": "you?", "timeoutSeconds": 20}
         with ThreadPoolExecutor(2) as threads:
-            sent = [threads.submit(worker.act, offer, "call", name="sessions_send", args=send, number=1)]
+            sent = [
+                threads.submit(worker.act, offer, "call", name="sessions_send", args=send, number=1, place=1)
+            ]
             asked = worker.one()
             assert asked["name"] == "other"
-            sent.append(threads.submit(worker.act, offer, "call", name="sessions_send", args=send, number=1))
+            sent.append(
+                threads.submit(worker.act, offer, "call", name="sessions_send", args=send, number=1, place=1)
+            )
             back = {"sessionKey": MAIN, "message": "and you?", "timeoutSeconds": 20}
-            cycle = worker.act(asked, "call", name="sessions_send", args=back, number=1)
+            cycle = worker.act(asked, "call", name="sessions_send", args=back, number=1, place=1)
             assert cycle["result"]["code"] == "cycle"
             worker.answer(asked, "me")
             (answer,) = {str(one.result(20.0)) for one in sent}  # sent again, it is the same call
