@@ -18,6 +18,7 @@ from intersession_actors.hindsight.bundling.bundle import make_bundle
 from intersession_actors.hindsight.bundling.wanted import BundleWanted
 from intersession_events.copies.bundles import verify
 from intersession_events.log.row_state import Envelope, as_state
+from intersession_events.proofs.apart import Apart
 from intersession_events.proofs.hashed import Hashed
 from intersession_events.proofs.merkle import GrowingTree, consistency_ranges, leaf_hash, root_of
 from intersession_events.proofs.signatures import PrivateKey, write_private
@@ -208,6 +209,7 @@ def _state(line: Line) -> bytes:
             **said,
             salt=line.said.get("salt", ""),
             decision=line.said.get("decision", ""),
+            apart=msgspec.convert(line.said.get("apart"), Apart | None),
             data=msgspec.Raw(line.data),
         )
     )

@@ -19,7 +19,7 @@ from intersession_events.log.verifying.files import files_compared
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.copies.aged_words import Aged, Due
+from intersession_projections.copies.aged_words import Aged, Due, Latest
 from support.fakes import ManualClock
 from support.openclaw.samples import header, message, write_state
 from support.openclaw.samples import said as spoken
@@ -257,7 +257,7 @@ import sys
 from intersession import SessionSystem, echo
 from intersession_actors.assembly.forgetting import in_log, retention
 from intersession_events.basics.crash_points import arm, kill_at
-from intersession_projections.copies.aged_words import Aged, Due
+from intersession_projections.copies.aged_words import Aged, Due, Latest
 from support.fakes import ManualClock
 
 retention.Order = lambda by, reason, rule, at_once=0: in_log.Order(by, reason, rule, at_once=2)
@@ -308,7 +308,9 @@ def test_what_a_pass_has_left_beside_the_log_goes_with_the_first_one_of_the_next
     system.close()
     with open_log(booth.url) as log:
         in_log = InLog(log, new_id=lambda: str(log.head()), now_ms=clock.now_ms)
-        aged = Aged(log, lambda _key, _kind: Due("messages 1d", clock.now_ms()), set(), clock.now_ms())
+        aged = Aged(
+            log, lambda _key, _kind: Due("messages 1d", clock.now_ms()), set(), Latest(clock.now_ms(), None)
+        )
         found = [words for _, words in aged.words(log.head())]
         in_log.erase(found, set(), Order("retention", "", "messages 1d"), lambda _: None)
 
@@ -331,7 +333,8 @@ def test_what_a_pass_has_left_beside_the_log_goes_with_the_first_one_of_the_next
         ({"messages": 30}, "retention.messages"),
         ({"byKind": {"groups": {}}}, "'groups' is no kind of session; use one of main, group, channel"),
         ({"byAgent": {"not one": {}}}, "'not one' is no agent id"),
-        ({"thinking": "1d"}, "retention.thinking"),
+        ({"thinking": "a while"}, "retention.thinking: 'a while' is no length of time"),
+        ({"thoughts": "1d"}, "retention.thoughts"),
     ],
 )
 @pytest.mark.clause("FORGET-4")

@@ -203,6 +203,7 @@ class Erased(Fact, frozen=True, kw_only=True):
     `files` is the number of contents of files that nobody else names, and that are removed behind it (FILE-7); `contents` are
     those, by their SHA-256, that go by their age while the events that name them stay (FORGET-4). `rule` is what
     it was for, where no session was named: `person` (FORGET-1), or a rule of retention such as `messages 400d` (FORGET-4).
+    With `thinking` the model's thinking in them went alone (FORGET-6): what is left of each is as it was hashed, and `rows` has that digest.
     The events of one call name its first as their cause, which has in `not_reached` what the call did not reach, in words.
     With an `edition` nothing was erased: the log of a redacted bundle, a fork, leaves out words of its beginning, or masks
     `secrets` in them, which its issuer alone vouches for (BUNDLE-20).
@@ -219,11 +220,13 @@ class Erased(Fact, frozen=True, kw_only=True):
     not_reached: tuple[str, ...] = ()
     edition: WithheldKind | None = None
     contents: tuple[str, ...] = ()
+    thinking: bool = False
 
     def in_words(self, at: Frame) -> Words:
         files = f" with {counted(self.files, 'file')}" if self.files else ""
         rule = f" by the rule {self.rule}" if self.rule else ""
-        brief = f"{len(self.rows)} events of {self.stream}{files}{rule}"
+        thinking = "the thinking in " if self.thinking else ""
+        brief = f"{thinking}{len(self.rows)} events of {self.stream}{files}{rule}"
         return Words(self.by, None, f"{brief}: {self.reason}" if self.reason else brief)
 
 

@@ -10,7 +10,7 @@ How both lie in the `state` of a row is in `row_state.py`; what is hashed:
 
 An erased event has no salt, and in `data` what is left of it without its words (`unsaid`). The digest stays that of what was
 there, so the chain stays true; what stands there now is proven by the event that erased it (`Erased`), and by the checkpoint
-that was taken before (`CheckpointTaken.unsaid`).
+that was taken before (`CheckpointTaken.unsaid`). A model's thinking is no part of `data`: `proofs/apart.py`.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,7 @@ from intersession_events.facts import ERASED, TOPICS, Event, decode, standing
 from intersession_events.log.recorded import Draft, Recorded
 from intersession_events.log.row_state import Envelope, Short, as_state, in_places, is_short, opened, short_in
 from intersession_events.log.sql import Row
+from intersession_events.proofs.apart import parted, problem_of
 from intersession_events.proofs.hashed import Hashed
 
 FIRST: Final = "0" * 64
@@ -36,12 +37,13 @@ ENCRYPTED: Final = b"[encrypted]"
 class Erasing(NamedTuple):
     """The authority for an erased payload: where its event stands, and the SHA-256 (hex) of the content that may replace it.
 
-    `masked`: an edition of a bundle, whose content still has words.
+    `masked`: an edition of a bundle, whose content still has words. `thinking`: a model's thinking alone may be gone.
     """
 
     position: int
     stands: str
     masked: bool = False
+    thinking: bool = False
 
     def problem(self, envelope: Envelope, topic: str, position: int) -> str | None:
         """Say in words why the content of an erased row can't be what is left of it; None if it can.
@@ -57,6 +59,12 @@ class Erasing(NamedTuple):
             return str(error)
         return None
 
+    def is_done(self, envelope: Envelope) -> bool:
+        """Whether a row has lost what was to be erased of it; of one whose key is not at hand that shows by its size alone."""
+        if envelope.sealed:
+            return self.thinking and "." not in envelope.sealed
+        return envelope.is_erased or envelope.lacks_thinking
+
     def event(self, envelope: Envelope, topic: str) -> Event:
         """Return the event that stands there.
 
@@ -64,13 +72,15 @@ class Erasing(NamedTuple):
             CorruptEvent: it is not what is left of an event.
             UnknownTopic: this version does not know the topic.
         """
+        if envelope.lacks_thinking:
+            return decode(topic, envelope.payload)
         return (decode if self.masked else standing)(topic, bytes(envelope.data))
 
 
 NOT_AUTHORISED: Final = "the payload was erased, and no event authorises what stands there"
 
-Authorised = Callable[[str, int], Erasing | None]
-"""Returns what authorises that a payload is erased, by stream and version; None if nothing does."""
+Authorised = Callable[[str, int, str], Erasing | None]
+"""Returns what authorises that a payload is erased, by stream, version and what stands there; None if nothing does."""
 
 
 def seal(
@@ -89,11 +99,16 @@ def seal(
 ) -> tuple[bytes, Recorded]:
     """Return the state to be stored, and the event as it will be read at its position.
 
-    `time` is what is recorded, if it is not the draft's.
+    `time` is what is recorded, if it is not the draft's. The salt of a payload that has thinking is as long as two: the second
+    one goes with the thinking.
 
     Raises:
         NotStorable: an id or the stream's name can't be encoded.
     """
+    apart = None
+    if len(salt) > SALT_BYTES:
+        payload, apart = parted(payload, salt[SALT_BYTES:])
+        salt = salt[:SALT_BYTES]
     digest = sha256(salt + payload).hexdigest()
     cause, chain, record, at = (
         draft.causation,
@@ -116,7 +131,7 @@ def seal(
             topic=topic,
             version=version,
         ).hash
-        state = in_places(
+        state = apart is None and in_places(
             bytes.fromhex(hashed),
             prev,
             salt,
@@ -125,8 +140,10 @@ def seal(
             time=at,
             decision=record,
             data=payload,
-        ) or as_state(
+        )
+        state = state or as_state(
             Envelope(
+                apart=apart,
                 causation=cause,
                 correlation=chain,
                 data=msgspec.Raw(payload),
@@ -181,7 +198,7 @@ def _recorded(
     )
 
 
-def _nothing(_stream: str, _version: int) -> None:
+def _nothing(_stream: str, _version: int, _stands: str) -> None:
     return None
 
 
@@ -224,14 +241,14 @@ def unseal(
     if envelope.sealed:
         standing(topic, bytes(envelope.data))
         event = decode(topic, bytes(envelope.data).replace(ERASED.encode(), ENCRYPTED))
-    elif envelope.is_erased:
-        erasing = authorised(stream, version)
+    elif envelope.is_erased or envelope.lacks_thinking:
+        erasing = authorised(stream, version, envelope.stands)
         problem = NOT_AUTHORISED if erasing is None else erasing.problem(envelope, topic, position)
         if erasing is None or problem:
             raise CorruptEvent(f"{stream!r} version {version!r}: {problem}")
         event = erasing.event(envelope, topic)
     else:
-        event = decode(topic, bytes(envelope.data))
+        event = decode(topic, envelope.payload)
     return _recorded(envelope, event, position=position, stream=stream, version=version, topic=topic)
 
 
@@ -279,7 +296,9 @@ def _of_short(  # noqa: PLR0917 - it is called for each row that is read
 
 def replaced(envelope: Envelope, payload: bytes) -> bytes:
     """Return the state of a row whose payload is erased, with what is left of it in its place."""
-    return as_state(msgspec.structs.replace(envelope, data=msgspec.Raw(payload), salt="", sealed=""))
+    return as_state(
+        msgspec.structs.replace(envelope, apart=None, data=msgspec.Raw(payload), salt="", sealed="")
+    )
 
 
 def damaged(
@@ -316,7 +335,7 @@ def damaged(
         return "the salt is not written as it was"
     if salt and sha256(salt + envelope.data).hexdigest() != envelope.digest:
         return "the payload does not have the digest that was hashed: it was changed"
-    return None
+    return None if envelope.apart is None else problem_of(bytes(envelope.data), envelope.apart)
 
 
 def damage_of(row: Row, envelope: Envelope, log_id: str) -> str | None:

@@ -18,6 +18,7 @@ from intersession_events.log.envelope import Erasing, damaged, replaced
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.row_state import SHORT, opened, payload_in
 from intersession_events.log.sql import Row
+from intersession_events.proofs.apart import MARK
 
 _NEVER: Final = "erased.1"
 """What authorises is not erased itself."""
@@ -52,8 +53,7 @@ def left_in(state: bytes, topic: str, *, where: str) -> bytes | None:
     if not has_words(topic):
         return None
     envelope = opened(state, where=where)
-    payload = bytes(envelope.data)
-    return payload if envelope.is_erased else left_of_payload(topic, payload)
+    return bytes(envelope.data) if envelope.is_erased else left_of_payload(topic, envelope.payload)
 
 
 def rows_erased(event: Event, *, stream: str, position: int) -> dict[int, Erasing]:
@@ -61,7 +61,7 @@ def rows_erased(event: Event, *, stream: str, position: int) -> dict[int, Erasin
     if not isinstance(event, Erased) or stream != erased_stream(event.stream):
         return {}
     masked = event.edition == "secrets"
-    return {version: Erasing(position, stands, masked) for version, stands in event.rows}
+    return {version: Erasing(position, stands, masked, event.thinking) for version, stands in event.rows}
 
 
 def erasures(recorded: Sequence[Recorded]) -> Iterator[tuple[str, int, str]]:
@@ -81,7 +81,7 @@ def erasures(recorded: Sequence[Recorded]) -> Iterator[tuple[str, int, str]]:
 
 
 def erased_state(row: Row | None, stands: str, *, log_id: str) -> bytes | None:
-    """Return the state of a row without its texts; None if they are erased already.
+    """Return the state of a row without its texts, or without its thinking alone; None if they are erased already.
 
     Raises:
         NotStorable: there is no such row, or something else is left of it.
@@ -97,7 +97,9 @@ def erased_state(row: Row | None, stands: str, *, log_id: str) -> bytes | None:
     if envelope.is_erased and envelope.stands == stands:
         # What is still encrypted then can't be read any more: its key was destroyed.
         return replaced(envelope, bytes(envelope.data)) if envelope.sealed else None
-    left = encode(unsaid(decode(topic, bytes(envelope.data))))
+    if stands == envelope.digest and MARK in bytes(envelope.data):
+        return envelope.without_thinking if envelope.apart is not None else None
+    left = encode(unsaid(decode(topic, envelope.payload)))
     if envelope.is_erased or topic == _NEVER or sha256(left).hexdigest() != stands:
         raise NotStorable(f"erased.1 says of {where} what is not left of it without its words")
     return replaced(envelope, left)

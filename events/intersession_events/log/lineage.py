@@ -86,7 +86,7 @@ class _Erased:
         self._query = query
         self._rows: dict[int, Erasing] | None = None
 
-    def __call__(self, stream: str, version: int) -> Erasing | None:
+    def __call__(self, stream: str, version: int, _stands: str) -> Erasing | None:
         if self._rows is None:
             self._rows = {}
             name = erased_stream(stream)

@@ -17,7 +17,8 @@ The short form has fixed places, so that plain SQL can take it apart. Its ids ar
 
 The digest of the payload is not stored: it is made of salt and data. Each state of this form says one envelope, and each
 envelope that fits has one. One that does not fit is canonical JSON (RFC 8785): an id that is no UUID, a payload that was
-erased or is encrypted, whose digest can't be made anew, a decision record of more than 9,999 bytes.
+erased or is encrypted, whose digest can't be made anew, one whose thinking stands beside it, or did, a decision record of
+more than 9,999 bytes.
 """
 
 import re
@@ -30,6 +31,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_events.basics.errors import CorruptEvent
+from intersession_events.proofs.apart import MARK, Apart, whole
 
 SHORT: Final = b"\x01"
 """What the short form begins with."""
@@ -58,9 +60,11 @@ class Envelope(
     """The `state` of a row. The fields stand in canonical order; `data` is the payload as it is stored.
 
     `decision` is the decision record, empty for none, and left out then; so is `sealed`, which holds salt and payload encrypted
-    where a log is kept so (base64): `data` is then what is left without words.
+    where a log is kept so (base64): `data` is then what is left without words. `apart` is the thinking that stands beside the
+    payload; encrypted it stands in `sealed`, behind a point.
     """
 
+    apart: Apart | None = None
     causation: str | None
     correlation: str | None
     data: msgspec.Raw
@@ -80,9 +84,24 @@ class Envelope(
         return not self.salt
 
     @property
+    def lacks_thinking(self) -> bool:
+        """Whether the thinking that stood beside `data` was erased, and all else is as it was hashed."""
+        return self.apart is None and not self.is_erased and MARK in bytes(self.data)
+
+    @property
+    def payload(self) -> bytes:
+        """The payload as readers of events are given it: with what stands beside it in its place."""
+        return whole(bytes(self.data), self.apart)
+
+    @property
     def stands(self) -> str:
-        """The SHA-256 (hex) of the present content of `data`."""
-        return sha256(self.data).hexdigest()
+        """The SHA-256 (hex) of the present content of `data`; of what is as it was hashed, that digest, which tells nothing of it."""
+        return sha256(self.data).hexdigest() if self.is_erased else self.digest
+
+    @property
+    def without_thinking(self) -> bytes:
+        """The state without the thinking that stands beside the payload."""
+        return as_state(msgspec.structs.replace(self, apart=None, sealed=self.sealed.partition(".")[0]))
 
 
 class Named(msgspec.Struct, frozen=True, gc=False):
@@ -95,6 +114,7 @@ class Named(msgspec.Struct, frozen=True, gc=False):
 
 class _Data(msgspec.Struct, frozen=True, gc=False):
     data: msgspec.Raw
+    apart: Apart | None = None
 
 
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -109,6 +129,8 @@ def as_state(envelope: Envelope) -> bytes:
     Raises:
         ValueError: an id can't be encoded.
     """
+    if envelope.apart is not None or MARK in bytes(envelope.data):
+        return _ENCODE(envelope)
     with suppress(ValueError):  # one that was damaged can have anything for a hash
         state = in_places(
             bytes.fromhex(envelope.hash),
@@ -262,7 +284,7 @@ def links_in(state: bytes, *, log_id: str, stream: str, version: int, topic: str
         return None
     _, hashed, prev, salt, own, causation, correlation, epoch, time, _ = _PLACES.unpack_from(state)
     behind = _behind(state)
-    if behind is None or not time.isdigit():
+    if behind is None or not time.isdigit() or MARK in behind[1]:
         return None
     record, data = behind
     decision = f'"decision":{_ENCODE(record).decode()},' if record else ""
@@ -357,7 +379,8 @@ def payload_in(state: bytes) -> bytes | None:
         behind = _behind(state)
         return None if behind is None else behind[1]
     try:
-        return bytes(_DATA(state).data)
+        found = _DATA(state)
+        return whole(bytes(found.data), found.apart)
     except (ValueError, TypeError, RecursionError):
         return None
 
@@ -412,6 +435,8 @@ def _of_places(state: bytes, where: str | tuple[str, int]) -> Envelope:
             f"{state[_PLACES.size - 17 : _PLACES.size]!r}"
         )
     causation, correlation, data, decision, digest, epoch, hashed, own, prev, salt, time = said
+    if MARK in data:
+        raise CorruptEvent(f"{_said(where)}: the state is not in canonical form")
     return Envelope(
         causation=causation,
         correlation=correlation,

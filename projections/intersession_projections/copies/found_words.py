@@ -19,12 +19,14 @@ from intersession_projections.copies.whose_words import Person
 
 _MOST_NAMED: Final = 20
 
-WordsKind = Literal["messages", "toolResults", "deliveries", "receipts", "notes", "imported", "other"]
+WordsKind = Literal[
+    "messages", "toolResults", "thinking", "deliveries", "receipts", "notes", "imported", "other"
+]
 """What events with words are counted as."""
 
 
 class Words(NamedTuple):
-    """An event with texts, by its stream and version, and the digest of what is left of it without them."""
+    """An event with texts, by its stream and version, and the digest of what is left of it without them; of `thinking` that alone goes."""
 
     stream: str
     version: int
@@ -80,6 +82,11 @@ def erasable(recorded: Recorded, left: str, *, is_copy: bool = False) -> Words:
     """Return an event as it is erased."""
     files = tuple(file.sha256 for file in files_in(recorded.event))
     return Words(recorded.stream, recorded.version, left, files, _kind(recorded), is_copy)
+
+
+def thinking_of(recorded: Recorded) -> Words:
+    """Return an event whose thinking is erased, and nothing else."""
+    return Words(recorded.stream, recorded.version, recorded.digest, kind="thinking")
 
 
 def _kind(recorded: Recorded) -> WordsKind:

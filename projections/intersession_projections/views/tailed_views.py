@@ -18,13 +18,13 @@ from intersession_projections.views.usage import UsageView
 _LOGGER: Final = logging.getLogger("intersession.views")
 
 
-def tailed_views(redact: Redact) -> tuple[InlineView, ...]:
+def tailed_views(redact: Redact, log: Log | None = None) -> tuple[InlineView, ...]:
     """Return new instances of them all, like `inline_views`.
 
     Of a log in a file they lie in `<store>.views`, each in a file of its own, else in the log's database.
-    `redact` says what of a message strangers read.
+    `redact` says what of a message strangers read; `log` is what they are filled from.
     """
-    return (FullTextView(redact), UsageView())
+    return (FullTextView(redact, log), UsageView())
 
 
 def take_in(log: Log, redact: Redact, progress: Progress | None = None) -> None:
@@ -40,7 +40,7 @@ def take_in(log: Log, redact: Redact, progress: Progress | None = None) -> None:
 def tails_of(log: Log, names: Collection[str], redact: Redact) -> list[Tail[QueryableView]]:
     """Return the runners of the named views of a log; a view that can't be opened is left out, and logged."""
     tails: list[Tail[QueryableView]] = []
-    for view in tailed_views(redact):
+    for view in tailed_views(redact, log):
         # The words of a log that is kept encrypted are in no other place.
         if view.name in names and not (log.is_encrypted and isinstance(view, FullTextView)):
             try:

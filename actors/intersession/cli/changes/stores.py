@@ -118,7 +118,7 @@ def rebuild(
     with folding() as on_folding:
         log = open_log(url, inline=views, on_folding=on_folding)
     with log:
-        tailed = _kept_of(log, view, tailed)
+        tailed = _kept_of(log, view, tailed_views(redact_raw, log))
         names = [one.name for one in (*views, *tailed)]
         inline, inside = {one.name for one in views}, kept_inside(log)
         built = [name for name in names if (name in inline | inside if view is None else name == view)]

@@ -168,7 +168,7 @@ def _beside_source(
 def _views_of(log: PortableLog) -> Sequence[InlineView]:
     """Return the views that stand with the events: inline ones, and of a log that several processes share those that follow it."""
     inside = kept_inside(log)
-    return [*inline_views(), *(view for view in tailed_views(redact_raw) if view.name in inside)]
+    return [*inline_views(), *(view for view in tailed_views(redact_raw, log) if view.name in inside)]
 
 
 _KEPT: Final = "--head, --published"
@@ -250,7 +250,8 @@ def _gone(seen: ErasureSeen) -> str:
     files = counted(seen.files, "file")
     if not seen.rows:
         return files
-    return counted(seen.rows, "payload") + (f" and {files}" if seen.files else "")
+    what = "the thinking of " if seen.thinking else ""
+    return what + counted(seen.rows, "payload") + (f" and {files}" if seen.files else "")
 
 
 def _files_seen(files: FilesSeen) -> str:

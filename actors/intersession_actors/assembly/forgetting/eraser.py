@@ -94,7 +94,12 @@ class Eraser:
         if find is not None:
             forks, left = self.in_forks(partial(_planned, find, erasable, order), dry_run=dry_run)
         attachments, kept = self._attachments({*streams, *erasable.spawns}, dry_run=dry_run)
-        keys, in_copies = service.log.keys_without((one.stream, one.version) for one in found)
+        keys, in_copies = service.log.keys_without(
+            (one.stream, one.version) for one in found if one.kind != "thinking"
+        )
+        if service.log.is_encrypted:  # the key of a row stays, for what else it says
+            thinking = {one.stream for one in found if one.kind == "thinking"}
+            in_copies = sorted({*in_copies, *thinking})
         not_reached = (
             *erasable.named,
             *left,

@@ -109,15 +109,15 @@ class InLog:
     def _drafts(
         self, batch: Sequence[Words], files: set[str], order: Order, first: str | None
     ) -> Iterator[tuple[str, Draft]]:
-        rows: dict[str, list[tuple[int, str]]] = {}
+        rows: dict[tuple[str, bool], list[tuple[int, str]]] = {}
         gone = Counter[str]()
         for words in batch:
-            rows.setdefault(words.stream, []).append((words.version, words.left))
+            rows.setdefault((words.stream, words.kind == "thinking"), []).append((words.version, words.left))
             fresh = files.intersection(words.files)  # each counts once
             gone[words.stream] += len(fresh)
             files -= fresh
         now = self._now_ms()
-        for stream, named in rows.items():
+        for (stream, thinking), named in rows.items():
             event = Erased(
                 stream=stream,
                 rows=tuple(named),
@@ -126,6 +126,7 @@ class InLog:
                 files=gone[stream],
                 rule=order.rule,
                 not_reached=order.not_reached if first is None else (),
+                thinking=thinking,
             )
             draft = Draft(event=event, id=self._new_id(), time=now, causation=first)
             first = first or draft.id

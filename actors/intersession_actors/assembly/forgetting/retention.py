@@ -7,12 +7,13 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Final, Literal
+from typing import Final
 
 from intersession_actors.assembly.forgetting.eraser import Eraser, Planned
 from intersession_actors.assembly.forgetting.in_log import Order
 from intersession_actors.calls.service.pending import Result
 from intersession_actors.calls.service.service import Service
+from intersession_actors.rules.config.retention import What
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.running.failures.failure import described
 from intersession_actors.running.host.own_threads import filling
@@ -21,8 +22,8 @@ from intersession_actors.running.runtime.timers import Timers
 from intersession_events.basics.errors import LogError
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.erasing import ERASURES
-from intersession_events.log.log import HostLog
-from intersession_projections.copies.aged_words import Aged, Due
+from intersession_events.log.log import HostLog, Log
+from intersession_projections.copies.aged_words import Aged, Due, Latest
 from intersession_projections.copies.found_words import Words
 from intersession_projections.copies.words_to_erase import Erasable
 
@@ -139,9 +140,7 @@ class _Pass:
         self._ends_what_was_cut_off = is_first and not dry_run and bool(service.log.streams(ERASURES))
         self._now_ms = service.clock.now_ms()
         under_way = Erasable(service.log).under_way()
-        latest_ms = self._now_ms - service.config.retention.shortest_ms
-        self._latest_ms = latest_ms
-        self._aged = Aged(service.log, self._due, under_way, latest_ms)
+        self._aged = self._aged_in(service.log, under_way)
         self._rules = Counter[str]()
         self._counts = Counter[str]()
         self._files = 0
@@ -164,6 +163,7 @@ class _Pass:
         for rule, found in collected.items():
             if not is_stopped():
                 self._round(rule, found)
+        self._not_reached |= dict.fromkeys(self._aged.staying())
         for rule, contents in self._aged.files().items():
             if not is_stopped():
                 number = sum(map(len, contents.values()))
@@ -192,11 +192,21 @@ class _Pass:
     def _in_fork(self, fork: HostLog) -> Planned:
         """Return what is too old in a fork: nobody acts on it there."""
         found: dict[str, list[Words]] = {}
-        for rule, words in Aged(fork, self._due, set(), self._latest_ms).words(fork.head()):
+        aged = self._aged_in(fork, set())
+        for rule, words in aged.words(fork.head()):
             found.setdefault(rule, []).append(words)
-        return [(Order(self._by, "", rule), words) for rule, words in found.items()], []
+        return [(Order(self._by, "", rule), words) for rule, words in found.items()], [*aged.staying()]
 
-    def _due(self, key: str | None, kind: Literal["messages", "toolResults", "files"]) -> Due | None:
+    def _aged_in(self, log: Log, under_way: set[str]) -> Aged:
+        shortest_ms = self._service.config.retention.shortest_ms
+        words, thinking = shortest_ms("messages", "toolResults", "files"), shortest_ms("thinking")
+        latest = Latest(
+            None if words is None else self._now_ms - words,
+            None if thinking is None else self._now_ms - thinking,
+        )
+        return Aged(log, self._due, under_way, latest)
+
+    def _due(self, key: str | None, kind: What) -> Due | None:
         rule = self._service.config.retention.rule(key, kind)
         return None if rule is None else Due(rule.name, self._now_ms - rule.most_ms)
 

@@ -109,7 +109,9 @@ def _changed(row: Row, payload: bytes, withheld: Withheld) -> Edited:
     position, stream, version, topic, state = row
     if payload_in(state) == payload:
         return Edited(row)
-    left = msgspec.structs.replace(opened(state, where=(stream, version)), data=msgspec.Raw(payload), salt="")
+    left = msgspec.structs.replace(
+        opened(state, where=(stream, version)), apart=None, data=msgspec.Raw(payload), salt=""
+    )
     return Edited((position, stream, version, topic, as_state(left)), withheld)
 
 

@@ -18,6 +18,7 @@ from intersession_events.facts.message_words import is_by_method, person, words_
 from intersession_events.facts.parts import words_of
 from intersession_events.facts.reasons import counted
 from intersession_events.facts.words import Frame, Words
+from intersession_events.proofs.apart import Apart, whole
 
 MOST_EVENTS: Final = 2000
 MOST_SAID: Final = 1000
@@ -33,6 +34,7 @@ class _Line(msgspec.Struct):
     hash: str
     data: msgspec.Raw
     correlation: str | None = None
+    apart: Apart | None = None
     withheld: str = ""
 
 
@@ -134,7 +136,7 @@ class Reported:
             self.began = self.began or line.time
             self.ended = line.time
         try:
-            event: facts.Event | None = facts.decode(line.topic, bytes(line.data))
+            event: facts.Event | None = facts.decode(line.topic, whole(bytes(line.data), line.apart))
         except (CorruptEvent, UnknownTopic):
             event = None  # of a later version, or withheld because nobody knew what it says
         words = Words(None, None, "") if event is None else words_of(event, Frame(key=key))

@@ -18,7 +18,7 @@ KINDS: Final[tuple[Family, ...]] = get_args(Family)
 Duration = Text
 """A length of time: minutes, hours or days, as `90m`, `12h`, `400d`."""
 
-What = Literal["messages", "toolResults", "files"]
+What = Literal["messages", "toolResults", "thinking", "files"]
 
 
 class Rule(NamedTuple):
@@ -29,10 +29,14 @@ class Rule(NamedTuple):
 
 
 class KeepFor(Settings, frozen=True, kw_only=True):
-    """How old something gets before it is erased: all words, results of tools, contents of files. None: for ever, or as a wider rule says."""
+    """How old something gets before it is erased: all words, results of tools, a model's thinking, contents of files.
+
+    None: for ever, or as a wider rule says.
+    """
 
     messages: Duration | None = None
     tool_results: Duration | None = None
+    thinking: Duration | None = None
     files: Duration | None = None
 
     def given(self, kind: What) -> Duration | None:
@@ -42,6 +46,8 @@ class KeepFor(Settings, frozen=True, kw_only=True):
                 return self.messages
             case "toolResults":
                 return self.tool_results or self.messages
+            case "thinking":
+                return self.thinking  # with all words it goes in any case
             case "files":
                 return self.files or self.messages
 
@@ -58,12 +64,11 @@ class Retention(KeepFor, frozen=True, kw_only=True):
         """Whether anything is ever erased by age."""
         return self != Retention()
 
-    @property
-    def shortest_ms(self) -> int:
-        """The shortest time that anything is kept, in milliseconds; 0 if all is kept."""
+    def shortest_ms(self, *kinds: What) -> int | None:
+        """Return the shortest time that anything of some kinds is kept, in milliseconds; None if all of it is kept."""
         rules = (self, *self.by_kind.values(), *self.by_agent.values())
-        given = [one for kept in rules for one in (kept.messages, kept.tool_results, kept.files) if one]
-        return min(map(_ms, given), default=0)
+        given = [one for kept in rules for kind in kinds if (one := kept.given(kind))]
+        return min(map(_ms, given), default=None)
 
     def rule(self, session_key: str | None, kind: What) -> Rule | None:
         """Return the rule for what is of a session; None as its key: for what is of none."""
@@ -107,6 +112,7 @@ def check_retention(retention: Retention, findings: Findings) -> None:
         for name, given in (
             ("messages", kept.messages),
             ("toolResults", kept.tool_results),
+            ("thinking", kept.thinking),
             ("files", kept.files),
         ):
             if given is not None and _DURATION.fullmatch(given) is None:

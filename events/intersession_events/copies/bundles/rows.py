@@ -7,6 +7,7 @@ import msgspec
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.log.row_state import opened
 from intersession_events.log.sql import Row
+from intersession_events.proofs.apart import Apart
 
 
 class _Line(msgspec.Struct, omit_defaults=True):
@@ -26,6 +27,7 @@ class _Line(msgspec.Struct, omit_defaults=True):
     digest: str | None
     salt: str = ""
     decision: str = ""
+    apart: Apart | None = None
     withheld: str = ""
 
 
@@ -61,6 +63,7 @@ def line_of_row(row: Row, index: int | None, withheld: str = "") -> bytes:
         envelope.digest or None,
         envelope.salt or "",
         envelope.decision,
+        envelope.apart,
         withheld,
     )
     return with_data(_ENCODE(line), data)

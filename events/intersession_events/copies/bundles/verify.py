@@ -646,11 +646,12 @@ class Row(NamedTuple):
 
 
 class Blank(NamedTuple):
-    """An event without its words: `stands` is the hash of what is left of its data."""
+    """An event without its words: `stands` is the hash of what is left of its data. Without its thinking alone, it is its digest."""
 
     position: int
     withheld: str
     stands: bytes
+    is_thinking: bool = False
 
 
 class Erasure(NamedTuple):
@@ -659,13 +660,14 @@ class Erasure(NamedTuple):
     position: int
     where: str
     stands: bytes
+    is_thinking: bool
 
 
 FIRST = "0" * 64
 FIELDS = (
     "position", "index", "stream", "version", "topic", "id", "causation", "correlation", "epoch", "time", "prev", "hash", "digest",
 )  # fmt: skip
-OPTIONAL = ("salt", "decision", "withheld")
+OPTIONAL = ("salt", "decision", "apart", "withheld")
 WITHHELD = {
     None: (),
     "secrets": ("secrets",),
@@ -699,7 +701,8 @@ def row_of(line: bytes) -> tuple[Row, Object, bytes]:
         raise ValueError("it has not the fields of an event, in their order")
     if _WRITE(said).encode() != head + b"}":
         raise ValueError("it is not written as events are")
-    for name in ("stream", "topic", "id", "prev", "hash", "digest", "causation", "correlation", *optional):
+    texts = [name for name in optional if name != "apart"]
+    for name in ("stream", "topic", "id", "prev", "hash", "digest", "causation", "correlation", *texts):
         absent = {"causation", "correlation", *(["digest"] if said.get("withheld") == "person" else [])}
         if not isinstance(said[name], str) and (said[name] is not None or name not in absent):
             raise ValueError(f"its {name} is no text")
@@ -741,6 +744,25 @@ def hash_of(said: Object, log_id: str) -> str:
     return sha256(canonical(envelope)).hexdigest()
 
 
+_APART = re.compile(rb'\{"apart":\["([0-9a-f]{64})"\]')
+
+
+def lacks_thinking(said: Object, data: bytes) -> bool:
+    """Whether thinking that was hashed is not beside the data any more; raise ValueError where it is there, and was changed."""
+    digests = [found.decode() for found in _APART.findall(data)]
+    if "apart" not in said:
+        return bool(digests) and bool(said.get("salt"))
+    apart = an_object(said["apart"])
+    pieces = [str(piece).encode() for piece in listed(apart["pieces"])]
+    if (
+        [*apart] != ["pieces", "salt"]
+        or not pieces
+        or [digest_of(apart["salt"], one) for one in pieces] != digests
+    ):
+        raise ValueError("the thinking beside its data is not what was hashed: it was changed")
+    return False
+
+
 def digest_of(salt: object, data: bytes) -> str:
     """Return the digest of an event's data."""
     return sha256(bytes.fromhex(str(salt)) + data).hexdigest() if is_hex(salt, 32) else ""
@@ -769,7 +791,7 @@ def of_state(state: bytes) -> tuple[Object, bytes]:
 
 def _written(said: Object) -> bytes:
     """Return the fields of an event in log.db as they stand in a line of events.jsonl."""
-    more = {name: said[name] for name in ("salt", "decision") if said.get(name)}
+    more = {name: said[name] for name in ("salt", "decision", "apart") if said.get(name)}
     return _WRITE({**{name: said[name] for name in FIELDS[2:]}, **more})[1:-1].encode()
 
 
@@ -991,7 +1013,7 @@ class Check:
             try:
                 row, fields, data = row_of(line)
                 problem = self._problem(row, fields, data)
-                self._note(row, data)
+                self._note(row, fields, data)
             except ValueError as error:
                 self.find("row", f"line {number} of events.jsonl is no event: {safe(str(error))}")
                 continue
@@ -1021,7 +1043,8 @@ class Check:
                 self.find("erased", f"{here}: it authorises nothing: withheld, or not in the stream for that")
                 return
             for version, stands in map(listed, listed(of.get("rows"))):
-                self.erased[str(of["stream"]), whole(version)] = Erasure(position, here, hashed(stands))
+                place = str(of["stream"]), whole(version)
+                self.erased[place] = Erasure(position, here, hashed(stands), of.get("thinking") is True)
 
     def _problem(self, row: Row, said: Object, data: bytes) -> str:
         """Say what of a row is not as it was hashed. Of one that hides a person only the hash can be proven, by its place."""
@@ -1052,7 +1075,7 @@ class Check:
         self.hashes += bytes.fromhex(row.hash)
         self.prints += row.print
 
-    def _note(self, row: Row, data: bytes) -> None:
+    def _note(self, row: Row, said: Object, data: bytes) -> None:
         place = row.stream, row.version
         if row.withheld in self.kinds:
             self.kinds[row.withheld] += 1
@@ -1062,6 +1085,8 @@ class Check:
             self.files.update(_files_in(parsed(data)))
         if not row.salt and row.withheld != "person":
             self.blank[place] = Blank(row.position, row.withheld, sha256(data).digest())
+        elif lacks_thinking(said, data):
+            self.blank[place] = Blank(row.position, "", hashed(said["digest"]), is_thinking=True)
         elif row.salt and place in self.erased:
             by = self.erased[place].where
             self.find("erased", f"{by} says that words of {row.where} were erased, and they are there")
@@ -1395,8 +1420,10 @@ class Check:
         """An event authorises whatever was erased, and what stands there is what was left of it; as much is proven of what is withheld."""
         left, erased, later, unsure = self._left_of_words(), 0, 0, 0
         unproven: dict[str, None] = {}
-        for place, (position, withheld, stands) in self.blank.items():
+        for place, (position, withheld, stands, is_thinking) in self.blank.items():
             by = self.erased.get(place)
+            if by and by.is_thinking and not is_thinking:
+                by = None  # the rest went later
             if not withheld:
                 erased, later = erased + 1, later + (by is None)
                 allowed = (
@@ -1406,7 +1433,7 @@ class Check:
                     self.find("erased", f"{where(position, *place)}: no event authorises what stands there")
                 elif by and position <= up_to < by.position:
                     unproven[by.where] = None
-            if withheld != "secrets":
+            if withheld != "secrets" and not is_thinking:
                 unsure += position not in left
                 if left.get(position, stands) != stands:
                     self.find(

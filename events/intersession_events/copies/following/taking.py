@@ -289,7 +289,7 @@ class _Taking:
             self.has_erased_files = self.has_erased_files or event.files > 0
             for erased, stands in event.rows:
                 place = Place(event.stream, erased)
-                self._authorised[place] = Erasing(position, stands)
+                self._authorised[place] = Erasing(position, stands, thinking=event.thinking)
                 if self._unauthorised.get(place, (0, ""))[1] == stands:
                     del self._unauthorised[place]
         return event
@@ -303,7 +303,7 @@ class _Taking:
             raise self._otherwise(str(error)) from None
         if damage is not None:
             raise self._otherwise(f"position {position}: {damage}")
-        if envelope.is_erased and not envelope.sealed:
+        if envelope.lacks_thinking or (envelope.is_erased and not envelope.sealed):
             # The event that authorises it comes later.
             self._unauthorised[Place(stream, version)] = (position, envelope.stands)
         return envelope.prev, envelope.hash
@@ -324,8 +324,12 @@ class _Taking:
         for row in self.seen.at(wanted):
             place = Place(row[1], row[2])
             envelope = opened(row[4], where=f"position {row[0]}")
-            problem = self._authorised[place].problem(envelope, row[3], row[0])
-            if not envelope.is_erased or envelope.sealed or problem is not None:
+            erasing = self._authorised[place]
+            problem = erasing.problem(envelope, row[3], row[0])
+            is_more = erasing.thinking and envelope.is_erased  # encrypted, or the rest went, too
+            if is_more and not envelope.sealed:  # what authorises that comes later
+                self._unauthorised[place] = (row[0], envelope.stands)
+            if not erasing.is_done(envelope) or (problem is not None and not is_more):
                 raise self._otherwise(
                     f"position {row[0]}: {problem or 'its words were to be erased, and are there'}"
                 )

@@ -83,7 +83,7 @@ class Confirming:
                 "its words are encrypted, and their key was destroyed (erase them once more, as they were erased since "
                 "this copy was made), or is not at hand (bring the keys back)"
             )
-        elif damage is None and envelope.is_erased:
+        elif damage is None and (envelope.is_erased or envelope.lacks_thinking):
             erasing = self._authorised.get((stream, version))
             damage = NOT_AUTHORISED if erasing is None else erasing.problem(envelope, topic, position)
         if damage is not None:

@@ -189,4 +189,6 @@ def erased_later(seen: Query, ends: Collection[tuple[str, int]], at: int) -> Ite
         else:
             kept = tuple(row for row in event.rows if row[0] <= last.get(event.stream, 0))
         if kept:
-            yield Erased(stream=event.stream, rows=kept, by=event.by, reason=event.reason)
+            yield Erased(
+                stream=event.stream, rows=kept, by=event.by, reason=event.reason, thinking=event.thinking
+            )

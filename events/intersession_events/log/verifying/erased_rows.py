@@ -37,11 +37,13 @@ class ErasureSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     published: bool
     """Whether one covers it that was published, or a head that was kept elsewhere."""
     bound: int
-    """Of how many rows a checkpoint that was taken before says what is left of them without their words."""
+    """Of how many rows a checkpoint that was taken before says what is left of them without their words, or their own hash does."""
     rule: str = ""
     """What it was for, where no session was named: `person`, or a rule of retention."""
     files: int = 0
     """How many contents of files went."""
+    thinking: bool = False
+    """Whether the model's thinking in them went, and nothing else."""
     edition: WithheldKind | None = None
     """What the log, that of a redacted bundle, withholds of those rows, none of which were erased; None for an erasure."""
 
@@ -67,6 +69,8 @@ class _Gone(NamedTuple):
     problem: str | None
     """Why it can't be what is left without words."""
     undecodable: str | None = None
+    is_thinking: bool = False
+    """Whether its thinking alone is gone: its own hash proves the rest."""
 
 
 class _RecordedErasure(NamedTuple):
@@ -102,13 +106,17 @@ class ErasedRows:
         self._erased[row[1], row[2]] = _Gone(row[0], envelope.stands, problem, undecodable)
         return event
 
-    def authorise(self, row: Row, event: Erased, time: int) -> str | None:
-        """Note what an event authorises; return the problem if it can't."""
+    def take(self, row: Row, envelope: Envelope, event: Event) -> str | None:
+        """Note a row that has its words: whether its thinking is gone, and what it authorises. Return the problem if it can't."""
+        if envelope.lacks_thinking:
+            self._erased[row[1], row[2]] = _Gone(row[0], envelope.stands, None, is_thinking=True)
+        if not isinstance(event, Erased):
+            return None
         if row[1] != erased_stream(event.stream):
             return f"authorises nothing: it belongs into {erased_stream(event.stream)!r}"
         for version, erasing in rows_erased(event, stream=row[1], position=row[0]).items():
             self._authorised[event.stream, version] = erasing
-        self._told.append(_RecordedErasure(row[0], time, event))
+        self._told.append(_RecordedErasure(row[0], envelope.time, event))
         return None
 
     def problems(self, log: Log) -> Iterator[tuple[Literal["erased", "not_erased"], str, Row]]:
@@ -125,7 +133,7 @@ class ErasedRows:
             # It may have been erased since it was looked at.
             found = log.query(_ROW, (stream, version))
             envelope = envelope_in(found[0]) if found else ""
-            if isinstance(envelope, str) or not envelope.is_erased or envelope.sealed:
+            if isinstance(envelope, str) or not self._authorised[stream, version].is_done(envelope):
                 problem = "an event says that the payload was erased, and it was not"
                 yield "not_erased", problem, (found[0][0] if found else None, stream, version)
 
@@ -133,13 +141,14 @@ class ErasedRows:
         """Yield the events that erased something, with the checkpoints that cover each."""
         for position, time, event in self._told:
             over = checkpoints.over(position)
-            gone = [place for version, _ in event.rows if (place := self._place_of(event.stream, version))]
+            found = [self._erased.get((event.stream, version)) for version, _ in event.rows]
+            gone = [one for one in found if one is not None]
             yield ErasureSeen(
                 position=position,
                 time=time,
                 stream=event.stream,
                 rows=len(event.rows),
-                last=max(gone, default=0),
+                last=max((one.position for one in gone), default=0),
                 by=event.by,
                 reason=event.reason,
                 rule=event.rule,
@@ -147,8 +156,9 @@ class ErasedRows:
                 checkpoint=None if over is None else over[0],
                 signed=position <= sure.signed or sure.of_fork(erased_stream(event.stream), position),
                 published=position <= sure.published,
-                bound=sum(_is_bound(place, position, checkpoints) for place in gone),
+                bound=sum(one.is_thinking or _is_bound(one.position, position, checkpoints) for one in gone),
                 edition=event.edition,
+                thinking=event.thinking,
             )
 
     def unproven(self, sure: Sure) -> Iterator[tuple[str, Row]]:

@@ -17,7 +17,7 @@ from typing import Final
 
 from intersession_events.basics.errors import CorruptEvent, UnknownWord
 from intersession_events.basics.progress import Progress
-from intersession_events.facts import TOPICS, Erased, Event, decode, encode, has_words, unsaid
+from intersession_events.facts import TOPICS, Event, decode, encode, has_words, unsaid
 from intersession_events.log.envelope import FIRST, damage_of
 from intersession_events.log.held_checkpoints import checkpoints_of, cosignatures_of
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
@@ -265,15 +265,13 @@ class _Walk:
             return self._left_of(row, envelope)
         elif damage is None:
             try:
-                event = decode(topic, bytes(envelope.data))
+                event = decode(topic, envelope.payload)
             except UnknownWord as error:
                 self._find("unknown_word", str(error), row)
             except CorruptEvent as error:
                 self._find("undecodable", str(error), row)
             else:
-                if isinstance(event, Erased) and (
-                    problem := self._erased.authorise(row, event, envelope.time)
-                ):
+                if problem := self._erased.take(row, envelope, event):
                     self._find("not_erased", problem, row)
                 log_id = self._lineage.log_id_at(row[0])
                 if other := self._own_ids.problem(row, envelope, event, log_id=log_id):

@@ -22,6 +22,7 @@ from intersession_events.log.recorded import Recorded
 from intersession_events.log.row_state import SEALED, SHORT, WHOLE, Envelope, as_state, is_sealed, opened
 from intersession_events.log.sql import Query, Question
 from intersession_events.log.verifying.encrypted_rows import Unseen
+from intersession_events.proofs.apart import Apart
 from intersession_events.stores.database import Cursor, Row
 from intersession_events.stores.keys.box import NONCE_BYTES, locked, unlocked
 from intersession_events.stores.keys.records import KeyFile
@@ -29,6 +30,9 @@ from intersession_events.stores.keys.wrapped_keys import Known, WrappedKeys
 from intersession_events.stores.keys.wrapping import ID_BYTES, decoded
 
 _ROW: Final = b"intersession row 1"
+_THINKING: Final = b"intersession thinking 1"
+_ENCODE: Final = msgspec.json.Encoder().encode
+_APART: Final = msgspec.json.Decoder(Apart).decode
 _DATA: Final = b"intersession data 1"
 _NEVER: Final = "erased.1"
 UNFINISHED: Final = "unfinished answers"
@@ -74,9 +78,8 @@ class Keyring(WrappedKeys):
         if topic == _NEVER or not self.keeps(stream) or not has_words(topic):
             return row
         envelope = opened(state, where=(stream, version))
-        payload = bytes(envelope.data)
-        left = None if envelope.is_erased else left_of_payload(topic, payload)
-        if left is None or left == payload:
+        left = None if envelope.is_erased else left_of_payload(topic, envelope.payload)
+        if left is None or left == envelope.data:
             return row
         return position, stream, version, topic, self._sealed(envelope, stream, left)
 
@@ -86,13 +89,13 @@ class Keyring(WrappedKeys):
         box = locked(
             key, hashed[:NONCE_BYTES], bytes.fromhex(envelope.salt) + bytes(envelope.data), _ROW + hashed
         )
+        sealed = base64.b64encode(bytes.fromhex(name) + box).decode()
+        if envelope.apart is not None:
+            # Another nonce, of the same hash: that covers the thinking as well, so no other text comes with it.
+            own = locked(key, hashed[NONCE_BYTES:][:NONCE_BYTES], _ENCODE(envelope.apart), _THINKING + hashed)
+            sealed += f".{base64.b64encode(own).decode()}"
         return as_state(
-            msgspec.structs.replace(
-                envelope,
-                data=msgspec.Raw(left),
-                salt="",
-                sealed=base64.b64encode(bytes.fromhex(name) + box).decode(),
-            )
+            msgspec.structs.replace(envelope, apart=None, data=msgspec.Raw(left), salt="", sealed=sealed)
         )
 
     def sealed_data(self, data: bytes, owner: str) -> bytes:
@@ -178,13 +181,21 @@ class Keyring(WrappedKeys):
             hashed = bytes.fromhex(envelope.hash)
         except ValueError:
             return None
-        box = decoded(envelope.sealed)[ID_BYTES:]
-        data = unlocked(key, hashed[:NONCE_BYTES], box, _ROW + hashed)
+        box, _, thinking = envelope.sealed.partition(".")
+        data = unlocked(key, hashed[:NONCE_BYTES], decoded(box)[ID_BYTES:], _ROW + hashed)
         if data is None:
             return None
+        apart = None
+        if thinking:
+            own = unlocked(key, hashed[NONCE_BYTES:][:NONCE_BYTES], decoded(thinking), _THINKING + hashed)
+            if own is None:
+                return None
+            apart = _APART(own)
         salt, payload = data[:ID_BYTES], data[ID_BYTES:]
         return as_state(
-            msgspec.structs.replace(envelope, data=msgspec.Raw(payload), salt=salt.hex(), sealed="")
+            msgspec.structs.replace(
+                envelope, apart=apart, data=msgspec.Raw(payload), salt=salt.hex(), sealed=""
+            )
         )
 
 
@@ -194,7 +205,7 @@ def _box_in(state: bytes) -> bytes:
 
 def key_in(envelope: Envelope) -> str:
     """Return the id of the key that encrypted a row."""
-    return decoded(envelope.sealed)[:ID_BYTES].hex()
+    return decoded(envelope.sealed.partition(".")[0])[:ID_BYTES].hex()
 
 
 _ENCRYPTED: Final = "SELECT originator_version FROM stored_events WHERE originator_id=? AND substr(state, 1, 1) <> ? AND instr(state, ?) > 0"

@@ -21,6 +21,7 @@ from intersession_events.log.recorded import ANY_VERSION, Draft, Recorded
 from intersession_events.log.row_state import is_sealed, opened
 from intersession_events.log.storable import payload_of
 from intersession_events.log.verifying.encrypted_rows import UNSEEN
+from intersession_events.proofs.apart import has_thinking
 from intersession_events.stores.keys.keyring import Keyring
 
 
@@ -37,6 +38,8 @@ class Pending(StoredEvent):
 
     draft: Draft
     payload: bytes
+    has_thinking: bool
+    """Whether `seal` takes a second salt, that of the thinking."""
     expected: int
     """The version that its stream must have before, if the library's event store puts it."""
     recorded: Recorded
@@ -55,6 +58,8 @@ class Pending(StoredEvent):
             topic=topic,
             state=b"",
             payload=payload,
+            # Nearly no event has one of these words in it, and no call is made for it.
+            has_thinking=(b"thinking" in payload or b"reasoning" in payload) and has_thinking(payload),
             draft=draft,
             expected=expected,
         )
@@ -75,7 +80,7 @@ class ChainedMapper(Mapper[str]):
         if compressor is not None or cipher is not None:
             raise NotStorable("a log's rows are neither compressed nor encrypted by the library")
         self.lineage = Lineage("")
-        self.authorised: Authorised = lambda _stream, _version: None
+        self.authorised: Authorised = lambda _stream, _version, _stands: None
         """What may stand in the place of erased payloads; set by whoever can read the log."""
         self.keys: Keyring | None = None
         """The keys of a log that is kept encrypted; set as it is opened."""
@@ -177,15 +182,15 @@ class Erasures:
         self._read = read
         self._known: OrderedDict[str, Mapping[int, Erasing]] = OrderedDict()
 
-    def __call__(self, stream: str, version: int) -> Erasing | None:
+    def __call__(self, stream: str, version: int, stands: str) -> Erasing | None:
         """Return what authorises that a payload is erased; None if nothing does.
 
         Raises:
             CorruptEvent: what would authorise it was changed.
         """
-        known = self._known.get(stream)
-        if known is None or version not in known:
-            # Not known, or erased since.
+        known = self._known.get(stream, {})
+        if (found := known.get(version)) is None or found.stands != stands:
+            # Not known, or erased since: the thinking first, and later the rest.
             known = dict[int, Erasing]()
             for recorded in self._read(erased_stream(stream)):
                 known.update(rows_erased(recorded.event, stream=recorded.stream, position=recorded.position))

@@ -27,6 +27,7 @@ from intersession_events.log.recorded import (
 )
 from intersession_events.log.row_state import opened
 from intersession_events.log.sql import COLUMNS
+from intersession_events.proofs.apart import parted, whole
 from intersession_events.stores.database import Cursor, Row, notification_of
 from intersession_events.stores.later import tell
 from intersession_events.stores.library.mapper import ChainedMapper, Pending
@@ -243,6 +244,12 @@ class Append(Work):
             written_in = self._sealing.mapper.lineage.log_id_at(0 if row is None else row[0])
             state = erased_state(row, stands, log_id=written_in)
             if row is not None and state is not None:
+                if (keys := self._sealing.mapper.keys) is not None and not opened(
+                    state, where=stream
+                ).is_erased:
+                    with keys.as_stored():  # what stays encrypted stays as it is: nothing is encrypted anew
+                        stored = _row(cursor, _AT_VERSION, (stream, version)) or row
+                    state = opened(stored[4], where=stream).without_thinking
                 cursor.execute("UPDATE stored_events SET state=? WHERE rowid=?", (state, row[0]))
         self._sealing.snapshots.erase(cursor, sorted({stream for stream, _, _ in erasures(self.recorded)}))
         crash_point("E1")
@@ -317,6 +324,9 @@ class Append(Work):
             draft = pending.draft
             if not draft.is_dated and draft.time > latest:
                 latest = draft.time
+            salt = salts[SALT_BYTES * index : SALT_BYTES * (index + 1)]
+            if pending.has_thinking:
+                salt += sealing.entropy(SALT_BYTES)
             one = seal(
                 pending,
                 position=position,
@@ -324,7 +334,7 @@ class Append(Work):
                 prev=prev,
                 epoch=epoch,
                 time=draft.time if draft.is_dated else latest,
-                salt=salts[SALT_BYTES * index : SALT_BYTES * (index + 1)],
+                salt=salt,
             )
             ends[stream] = version + 1, one.hash
             self.erases = self.erases or type(one.event) is Erased
@@ -395,9 +405,11 @@ class Append(Work):
         if own != event_id(mapper.log_id, stream, version, event.topic):
             return envelope.id == own
         payload = left_of_payload(topic, event.payload) if envelope.is_erased else event.payload
+        if envelope.lacks_thinking:
+            payload = whole(parted(event.payload, b"")[0], None)
         return (
             topic == event.topic
-            and bytes(envelope.data) == payload
+            and envelope.payload == payload
             and is_event_id(envelope.id, mapper.log_id, stream, version, topic, event.payload)
         )
 

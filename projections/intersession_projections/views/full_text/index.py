@@ -49,7 +49,7 @@ class FullText:
 
     def __init__(self, log: Log, redact: Redact, *, indexed: bool | None = None) -> None:
         self._log = log
-        self._view = FullTextView(redact, indexed=indexed)
+        self._view = FullTextView(redact, log, indexed=indexed)
         self._in_memory: ViewFile | None = None
 
     @contextmanager

@@ -14,6 +14,7 @@ from typing import Final
 from intersession_events.basics.ids import SESSIONS
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import ERASED, Erased, may_say, message_in, unsaid
+from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Sql, SqlValue
 from intersession_projections.views.full_text.searched_texts import (
@@ -76,12 +77,16 @@ def has_fts5() -> bool:
 
 
 class FullTextView:
-    """Stores the words of every event that has any. `redact` gives the form that other readers see; without FTS5, a search scans all."""
+    """Stores the words of every event that has any. `redact` gives the form that other readers see; without FTS5, a search scans all.
+
+    Of an event whose thinking is erased the other words are read again, in the `log`: without one they are forgotten, too.
+    """
 
     name = "search"
 
-    def __init__(self, redact: Redact, *, indexed: bool | None = None) -> None:
+    def __init__(self, redact: Redact, log: Log | None = None, *, indexed: bool | None = None) -> None:
         self._redact = redact
+        self._log = log
         self.indexed = has_fts5() if indexed is None else indexed
         self.shape = 5 if self.indexed else 2  # a new one, too, if secrets are told otherwise than before
 
@@ -128,6 +133,9 @@ class FullTextView:
                 entries.put()
                 for version, _ in event.rows:
                     erased = self._forget(sql, event.stream, version) or erased
+                    if event.thinking and self._log is not None:  # the rest of its words stays
+                        for left in self._log.stream(event.stream, after=version - 1, to=version):
+                            self._keep(names, said, entries, left)
             else:
                 self._keep(names, said, entries, recorded)
         said.put()

@@ -391,7 +391,7 @@ def _as_recorded(
             then = replace(draft, causation=ids.get(draft.causation, draft.causation)) if ids else draft
             if one is not None and sources.is_erased(one):
                 ids[draft.id] = one.id
-                then = replace(then, event=facts.unsaid(draft.event), id=one.id)
+                then = replace(then, event=sources.without_words(one, draft.event), id=one.id)
             elif one is not None and one.id != draft.id and _is_of_first_logs(sources, one, draft):
                 ids[draft.id] = one.id
                 then = replace(then, id=one.id)

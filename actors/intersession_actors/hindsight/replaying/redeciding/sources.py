@@ -24,6 +24,7 @@ from intersession_events.basics.plain_json import JsonValue
 from intersession_events.log.erasing import rows_erased
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.recorded import Draft, Recorded, StreamAppend
+from intersession_events.proofs.apart import parted, whole
 
 Place = tuple[str, int]
 """A stream and a version."""
@@ -160,6 +161,14 @@ class Sources:
     def is_erased(self, recorded: Recorded) -> bool:
         """Whether an event's texts were erased after it was recorded."""
         return (recorded.stream, recorded.version) in self._erased
+
+    def without_words(self, recorded: Recorded, event: facts.Event) -> facts.Event:
+        """Return an event that is decided again as an erased one is left: without its words, or without its thinking alone."""
+        left = facts.unsaid(event)
+        if facts.unsaid(recorded.event) == recorded.event:
+            return left
+        payload = facts.encode(event)
+        return facts.decode(recorded.topic, whole(parted(payload, b"")[0], None))
 
     def has_erased(self, append: Sequence[Recorded]) -> bool:
         """Whether texts of a session before a run's start were erased: they were in its agent's input."""

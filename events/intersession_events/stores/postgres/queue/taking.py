@@ -167,5 +167,5 @@ def _proven(row: Row, lineage: Lineage, authorised: Authorised) -> Recorded:
     )
 
 
-def _nothing(_: str, _at: int) -> None:
+def _nothing(_: str, _at: int, _stands: str) -> None:
     return None
