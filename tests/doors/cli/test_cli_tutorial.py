@@ -23,11 +23,16 @@ DRAWN = (
     (re.compile(r"\d\d:\d\d:\d\d(\.\d{3})?"), "TIME"),
     (re.compile(r"\d+(\.\d+)? m?s\b"), "TIME"),
     (re.compile(r"#\d+"), "#"),
+    (re.compile(r"(\d+) events: \1 decided again"), "EVENTS: all decided again"),
+    (re.compile(r"\d+ events in"), "EVENTS in"),
     (SHORT, "ID"),
     (re.compile(r"─+"), "-"),
     (re.compile(r"\s+"), " "),
 )
-"""What is another one each night: ids, hashes, times, positions, and the room that these take."""
+"""What is another one each night: ids, hashes, times, positions, and the room that these take.
+
+How many events are among a run's is one of it: the delivery of the first answer ends before the exchange or after it.
+"""
 
 
 def alike(text: str) -> list[str]:
