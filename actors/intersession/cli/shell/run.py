@@ -146,7 +146,7 @@ class _Warnings(logging.Handler):
 
     def end(self) -> None:
         """Say how many more texts wait for each channel."""
-        for channel, count in self._waiting.items():
+        for channel, count in tuple(self._waiting.items()):
             if count > 1:
                 more = f"{count - 1} more for {channel}; `intersession deliveries --pending` lists what waits"
                 self._screen.note(safe("warning: ", "yellow"), more)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -43,14 +42,13 @@ class GatewayClient(Closing):
         self._numbers = 0
         self._announced = announced
         self._caps = tuple(caps)
-        self._open = ExitStack()
         url = address.replace("http", "ws", 1)
         try:
             sealed = shared_tls() if url.startswith("wss:") else None
             opening = connect(
                 url, ssl=sealed, proxy=None, open_timeout=OPEN_S, close_timeout=CLOSE_S, max_size=None
             )
-            self._opened: ClientConnection = self._open.enter_context(opening)
+            self._opened: ClientConnection = opening.__enter__()
         except (OSError, WebSocketException) as error:
             raise ToolRefused("unavailable", f"the gateway at {address} can't be reached: {error}") from None
         try:
@@ -110,8 +108,8 @@ class GatewayClient(Closing):
             yield payload["message"]["content"][0]["text"]
 
     def close(self) -> None:
-        """Close the connection."""
-        self._open.close()
+        """Close the connection; any thread may."""
+        self._opened.close()
 
     def _known_to_each_other(self, address: str, token: str) -> None:
         """Prove to know the token, and have the gateway prove it."""

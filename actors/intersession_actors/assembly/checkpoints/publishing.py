@@ -155,9 +155,8 @@ class Publisher:
                 checkpoint = lane.waiting[0]
                 receipt = lane.target.put(checkpoint, self._log)
                 taken[_is_cosigned(checkpoint)] = checkpoint, receipt or _cosignatures(checkpoint)
-                # While it was on its way, it may have been dropped for newer ones.
-                if lane.waiting[0] is checkpoint:
-                    lane.waiting.popleft()
+                with suppress(ValueError):  # while it was on its way, it may have been dropped for newer ones
+                    lane.waiting.remove(checkpoint)
         except Exception as error:  # noqa: BLE001 - whatever a target raises, it did not take it
             lane.failed(described(error))
         else:

@@ -378,7 +378,7 @@ class AgentExecutor:
     def _close_connections(self) -> None:
         """Close what agents keep open, such as the programs of MCP servers, before the loop that they live on ends."""
         ended: list[Future[None]] = []
-        for agent in self._agents.values():
+        for agent in tuple(self._agents.values()):
             close: Callable[[], list[Future[None]]] | None = getattr(
                 agent.function, "close_connections", None
             )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,39 +29,50 @@ class MadeCall(msgspec.Struct, frozen=True, kw_only=True):
     is_error: bool = False
 
 
+class _Before(NamedTuple):
+    """The calls of before by their ids, and by their words those that have not been made again."""
+
+    made: Mapping[str, MadeCall]
+    again: Mapping[bytes, Iterator[str]]
+
+
 class OwnCalls:
     """An attempt's calls of its agent's own tools: each repeats an earlier one, or is new. From any thread."""
 
     def __init__(self) -> None:
         self.numbers = count(1)
-        self._made: Mapping[str, MadeCall] | None = None
-        self._again: dict[bytes, Iterator[str]] = {}
-        """By their words the calls of before that have not been made again."""
+        self._read: dict[None, _Before] = {}
 
     def made(self, partial: Sequence[Message]) -> Mapping[str, MadeCall]:
         """Return the earlier calls by their ids, in the order in which they were recorded."""
-        if self._made is None:
-            made = _made_in(partial) if partial else {}
-            of_words: dict[bytes, list[str]] = {}
-            for one in made.values():
-                of_words.setdefault(_words(one.name, one.arguments), []).append(one.call_id)
-            self._again = {words: iter(call_ids) for words, call_ids in of_words.items()}
-            self._made = made
-        return self._made
+        return self._before(partial).made
 
     def again(self, partial: Sequence[Message], call: ToolCallBlock) -> str | None:
         """Return the id of the earlier call that is being repeated: the next one with the same content, or the one with the given id."""
-        made = self.made(partial)
+        made, again = self._before(partial)
         if not made:
             return None
         block = fit_block(call)
         assert isinstance(block, ToolCallBlock)  # noqa: S101 - a call stays one
         words = _words(block.name, json_or_text(block.arguments))
         if not call.id:
-            return next(self._again.get(words, iter(())), None)
+            return next(again.get(words, iter(())), None)
         known = made.get(block.id)
         is_same = known is not None and _words(known.name, known.arguments) == words
         return block.id if is_same else None
+
+    def _before(self, partial: Sequence[Message]) -> _Before:
+        before = self._read.get(None)
+        # Of two threads that read at once, both have what the first one read: else each would repeat the same calls.
+        return self._read.setdefault(None, _before_in(partial)) if before is None else before
+
+
+def _before_in(partial: Sequence[Message]) -> _Before:
+    made = _made_in(partial) if partial else {}
+    of_words: dict[bytes, list[str]] = {}
+    for one in made.values():
+        of_words.setdefault(_words(one.name, one.arguments), []).append(one.call_id)
+    return _Before(made, {words: iter(call_ids) for words, call_ids in of_words.items()})
 
 
 def _made_in(partial: Sequence[Message]) -> dict[str, MadeCall]:

@@ -108,11 +108,13 @@ class Pieces:
 
     def over(self, run_id: str, attempt: int) -> None:
         """Forget an attempt that is over: its end is on record, or it was cut off."""
-        said = self._said.get(run_id)
-        if said is None or said.attempt > attempt:
+        if run_id not in self._said:
             return
         with self._lock:
-            self._said.pop(run_id, None)
+            said = self._said.get(run_id)
+            if said is None or said.attempt > attempt:
+                return
+            del self._said[run_id]
         self._tell(run_id)
 
     def watch(self, watcher: Watcher, run_id: str | None = None) -> Callable[[], None]:

@@ -1,4 +1,7 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -115,3 +118,34 @@ def test_calls_of_an_agents_own_tools_are_recorded_under_one_id() -> None:
     ]
     assert a_turn(attempt=3).record_call("pay", {"sum": 4}) == first
     assert a_turn(attempt=4).record_call("pay", {}) != first
+
+
+class Heard(tuple[Message, ...]):  # noqa: SLOT001 - a tuple takes no slots with contents
+    """Messages that say when they are read."""
+
+    read: Callable[[], None]
+
+    def __iter__(self) -> Iterator[Message]:
+        self.read()
+        return super().__iter__()
+
+
+@pytest.mark.clause("SEND-13")
+def test_equal_calls_of_two_threads_repeat_two_calls_of_before() -> None:
+    """Also where the second thread comes while the first one reads what was made before."""
+    same = tuple(ToolCallBlock(id=name, name="pay", arguments="{}") for name in ("c1", "c2"))
+    partial = Heard((Message(id="4", role="assistant", content=same, timestamp=4),))
+    turn = replace(a_turn(attempt=2), partial=partial)
+    others: list[Future[str]] = []
+
+    def second() -> None:
+        partial.read = lambda: None
+        others.append(threads.submit(turn.record_call, "pay", {}))
+        with suppress(TimeoutError):
+            others[0].result(0.05)
+
+    with ThreadPoolExecutor() as threads:
+        partial.read = second
+        first = turn.record_call("pay", {})
+
+    assert sorted((first, others[0].result())) == ["c1", "c2"]

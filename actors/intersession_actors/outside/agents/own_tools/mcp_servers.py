@@ -92,8 +92,9 @@ class McpTools:
             ToolFailed: it can't be reached, or does not answer.
         """
         loop = asyncio.get_running_loop()
-        if self._failed is not None:
-            until, error = self._failed
+        failed = self._failed
+        if failed is not None:
+            until, error = failed
             if loop.time() < until:
                 raise ToolFailed(error)
         try:
@@ -112,7 +113,7 @@ class McpTools:
                 return await kept.tools()
             except ToolFailed:
                 kept.close()
-        for other in [one for one in self._kept if one.is_closed()]:
+        for other in [one for one in tuple(self._kept) if one.is_closed()]:
             self._kept.pop(other, None)
         client = await off_loop(imported, _MODULE, what=_WHAT, library="mcp", extra="mcp")
         kept = self._kept.get(loop)
