@@ -2,8 +2,11 @@
 
 import base64
 import sqlite3
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -12,7 +15,7 @@ from hypothesis import strategies as st
 
 from intersession import File, MemoryChannel, SessionSystem, echo
 from intersession_events.basics.errors import BackupFailed, LogRewritten
-from intersession_events.copies.following.source import LogSource
+from intersession_events.copies.following.source import LogSource, Reads
 from intersession_events.copies.following.taking import Continued, LogCopy
 from intersession_events.facts import DeliveryDone
 from intersession_events.log.verifying.verification import verify_log
@@ -240,6 +243,26 @@ def test_what_is_no_copy_of_this_log_is_refused(tmp_path: Path) -> None:
             taken(source, LogCopy(tmp_path / "copy.db"))
     with pytest.raises(LogRewritten, match="it ends at position 1, and the copy has 2"):
         taken(source, LogCopy(tmp_path / "copy.db"))
+
+
+class Earlier(LogSource):
+    """Says of a log what was so before its last events, as a gateway does that writes while it is asked."""
+
+    @contextmanager
+    def reading(self) -> Generator[Reads]:
+        with super().reading() as seen:
+            earlier = partial(seen.known()._replace, topics=())
+            with patch.object(seen, "known", earlier):
+                yield seen
+
+
+@pytest.mark.clause("COPY-1")
+def test_events_of_kinds_that_came_while_it_was_copied_are_in_a_copy_that_verifies(tmp_path: Path) -> None:
+    with open_log(str(tmp_path / "log.db")) as log:
+        log.append_now([anywhere("session:x", said("a"))])
+        LogCopy(tmp_path / "copy.db").take(Earlier(log))
+    with open_log(str(tmp_path / "copy.db"), read_only=True) as copied:
+        assert verify_log(copied).findings == ()
 
 
 @pytest.mark.clause("COPY-1", "CRYPT-4", "CRYPT-5")

@@ -23,13 +23,13 @@ from intersession_events.proofs.published import Published
 from intersession_events.proofs.signatures import Trusted
 from intersession_events.proofs.statement import STREAM, TAKEN
 from intersession_events.stores.files.folder import Folder, folder_of
+from intersession_events.stores.files.store import HIDDEN
 from intersession_events.stores.portable.filling import Moved
 from intersession_events.stores.sqlite.filling import FileFilling
 from intersession_events.stores.sqlite.log import SqliteLog
 
 PAGE: Final = 1_000
 _ERASED: Final = "erased.1"
-_ENCRYPTED: Final = ".enc"
 _PURGED: Final = ("stored_snapshots", "agent_calls", "workers")
 """The tables of a whole copy that hold words and are no part of the log: they go with the first continuation."""
 
@@ -155,7 +155,7 @@ class LogCopy:
         for name in sorted({*source.files()} - {*self._files.names()}):
             data = source.file(name)
             # What is encrypted has a name of its own, and is proven by whoever has the keys.
-            if data is not None and (_ENCRYPTED in name or sha256(data).hexdigest() == name):
+            if data is not None and (HIDDEN in name or sha256(data).hexdigest() == name):
                 self._files.put(name, data)
                 came += 1
         return came
@@ -242,7 +242,7 @@ class _Taking:
             )
         if problem := next(along.otherwise(self._after), None):
             raise self._otherwise(problem)
-        self._finish()
+        self._finish(before)
         return Continued(
             before,
             self._after,
@@ -253,10 +253,12 @@ class _Taking:
             published=along.published,
         )
 
-    def _finish(self) -> None:
+    def _finish(self, before: int) -> None:
         self.copy.execute("UPDATE log_identity SET epoch=MAX(epoch, ?)", (self.known.epoch,))
-        self.copy.executemany(
-            "INSERT OR IGNORE INTO log_topics VALUES (?)", [(one,) for one in self.known.topics]
+        # Of the rows themselves: through a gateway, the receipt of this very copy may come behind what was known of the log.
+        self.copy.execute(
+            "INSERT OR IGNORE INTO log_topics SELECT DISTINCT topic FROM stored_events WHERE rowid > ?",
+            (before,),
         )
         given = max(self.known.given, self._after)
         self.copy.execute("DELETE FROM sqlite_sequence WHERE name='stored_events'")
