@@ -17,7 +17,7 @@ from intersession_events.log.envelope import FIRST, seal, unseal
 from intersession_events.log.recorded import Draft
 from intersession_events.log.row_state import opened
 from intersession_events.stores.keys.keyring import Keyring
-from intersession_events.stores.keys.opening import keys_at
+from intersession_events.stores.keys.opening import keys_at, keys_to_write
 from intersession_events.stores.keys.records import KeyFile, KeyRecords
 from intersession_events.stores.keys.source import VARIABLE, Encryption, Source
 from intersession_events.stores.keys.wrapping import header_of
@@ -38,9 +38,13 @@ def keys(tmp_path: Path, file: KeyFile) -> Keyring:
 
 
 def made(folder: Path, file: KeyFile) -> Keyring:
-    found = keys_at(file, Encryption(source(master_key(folder))), writes=True)
+    found = written(file, Encryption(source(master_key(folder))))
     assert found is not None
     return found
+
+
+def written(file: KeyFile, wanted: Encryption) -> Keyring | None:
+    return keys_to_write(file, keys_at(file, wanted, writes=True), wanted)
 
 
 def again(file: KeyFile) -> Keyring:
@@ -264,7 +268,7 @@ def test_a_configuration_may_name_the_old_key_until_that_is_destroyed(
     state, sealed = stored(keys, failed("the words"))
     new = source(master_key(tmp_path, byte=9, name="new.key"))
     again(file).rotate(new, new.key())
-    found = keys_at(file, told, writes=True)
+    found = written(file, told)
     assert found is not None
     assert (found.source, found.clear(sealed)) == (new, state)
     (tmp_path / "master.key").unlink()
@@ -289,7 +293,7 @@ def test_a_command_is_run_once_however_many_keys_come(tmp_path: Path, file: KeyF
     count = tmp_path / "count"
     text = base64.b64encode(bytes(32)).decode()
     command = Source(command=("sh", "-c", f"echo run >> {count}; echo {text}"))
-    writer = keys_at(file, Encryption(command), writes=True)
+    writer = written(file, Encryption(command))
     assert writer is not None
     reader = again(file)
     runs = len(count.read_text().split())

@@ -32,31 +32,47 @@ def keys_at(
     entropy: Callable[[int], bytes] = machine_entropy,
     has_encrypted: Callable[[], bool] = lambda: False,
 ) -> Keyring | None:
-    """Return the keys of a log; None for one that is not kept encrypted. `has_encrypted` says whether a row of it is.
-
-    A log has them as soon as it was opened to write as it is `wanted`. From then on each writer keeps it so, until another
-    configuration says otherwise.
+    """Return the keys of a log; None for one that has none, or none yet. `has_encrypted` says whether a row of it is encrypted.
 
     Raises:
         BadKey: it is opened to write, and its master key can't be had, or its keys are not where they were.
-        StoreUnavailable: the keys can't be read, or made.
+        StoreUnavailable: the keys can't be read.
         MissingExtra: the extra `encrypt` is not installed.
     """
     learn(records, wanted)
     if records.stamp() is None:
-        if wanted is None or not writes:
-            return None
-        if has_encrypted():
+        if wanted is not None and writes and has_encrypted():
             raise lost(records)
+        return None
+    found = Keyring(records, entropy, known=_KNOWN.get(records.shown) or Known(of_environment(os.environ)))
+    if writes and found.trouble is not None:
+        raise found.trouble
+    return found
+
+
+def keys_to_write(
+    records: KeyFile,
+    found: Keyring | None,
+    wanted: Encryption | None,
+    *,
+    entropy: Callable[[int], bytes] = machine_entropy,
+) -> Keyring | None:
+    """Return the keys of a log whose one writer this process has become: made, if it is `wanted` encrypted and has none.
+
+    From then on each writer keeps it so, until another configuration says otherwise. Whoever is refused the log changes nothing.
+
+    Raises:
+        BadKey: the master key can't be had.
+        StoreUnavailable: the keys can't be made.
+        MissingExtra: the extra `encrypt` is not installed.
+    """
+    if wanted is None:
+        return found
+    if found is None and records.stamp() is None:
         header = header_of(wanted.source, wanted.source.key(), wanted.sessions, entropy)
         records.write(KeyRecords(header, ()))
-    known = _KNOWN.get(records.shown) or Known(of_environment(os.environ))
-    found = Keyring(records, entropy, known=known)
-    if not writes:
-        return found
-    if found.trouble is not None:
-        raise found.trouble
-    if wanted is not None:
+    found = found or keys_at(records, wanted, writes=True, entropy=entropy)
+    if found is not None:
         found.change(wanted.sessions)
     return found
 

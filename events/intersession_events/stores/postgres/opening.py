@@ -16,7 +16,7 @@ from intersession_events.log.lineage import Lineage
 from intersession_events.log.sql import Question
 from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.keys.keyring import ENCRYPTED_ROWS
-from intersession_events.stores.keys.opening import keys_at, lost
+from intersession_events.stores.keys.opening import keys_at, keys_to_write, lost
 from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.portable.identity import Holder, Identity, identity_of, only_one
 from intersession_events.stores.portable.recent import LAST_EVENTS, recent_of
@@ -74,9 +74,9 @@ class OpenedSchema(Opened):
     def erased(self) -> None:
         """Do nothing: the server keeps replaced rows until somebody has it let go of them."""
 
-    def let_go(self) -> Sequence[str]:
-        """Have it write the tables anew whose rows have words."""
-        return let_go(self.app.datastore.address, OF_WORDS)
+    def let_go(self, *, anew: bool = False) -> Sequence[str]:
+        """Have it write the tables anew whose rows have words; large ones only `anew`."""
+        return let_go(self.app.datastore.address, OF_WORDS, anew=anew)
 
     def announce(self, gateway: str | None, advertised: str | None) -> None:
         """Publish the address of this writer's gateway, for commands in other processes, mostly of other machines.
@@ -119,14 +119,12 @@ def open_for_writing(
         known = inspect(address, keep=app.datastore.readers.keep)
         if known is not None:
             known.check_writable(address.shown)
-        app.encrypt(
-            keys_at(
-                app.wrapped,
-                encryption,
-                writes=True,
-                entropy=entropy,
-                has_encrypted=lambda: known is not None and bool(app.reading.rows(*ENCRYPTED_ROWS)),
-            )
+        keys = keys_at(
+            app.wrapped,
+            encryption,
+            writes=True,
+            entropy=entropy,
+            has_encrypted=lambda: known is not None and bool(app.reading.rows(*ENCRYPTED_ROWS)),
         )
         with typed(app.reading.failures), app.datastore.writing(None) as cursor:
             # Two that open a new log at once: the second one finds what the first has made.
@@ -142,6 +140,7 @@ def open_for_writing(
             if not is_there:
                 create(cursor, address.schema, log_id=new_log_id(), now_ms=clock())
             epoch = take(cursor, address.shown)
+            app.encrypt(keys_to_write(app.wrapped, keys, encryption, entropy=entropy))
             ((made_of,),), ((log_id, head),), last = cursor.together([FUNCTIONS_OF, _BEGUN, LAST_EVENTS])
             make_functions(cursor, address.schema, made_of)
             app.commits.wrote_on = cursor.connection

@@ -10,7 +10,7 @@ from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.lineage import Lineage
 from intersession_events.stores.database import MEMORY, Cursor, typed
 from intersession_events.stores.keys.keyring import ENCRYPTED_ROWS, Keyring
-from intersession_events.stores.keys.opening import keys_at, lost
+from intersession_events.stores.keys.opening import keys_at, keys_to_write, lost
 from intersession_events.stores.keys.records import KeyFile, file_of
 from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.portable.application import own_settings
@@ -185,7 +185,9 @@ def _keys(
         with typed(FAILURES), closing(connect_to_read(path)) as connection:
             return bool(connection.execute(*ENCRYPTED_ROWS).fetchall())
 
-    return keys_at(KeyFile(file_of(path)), wanted, writes=True, entropy=entropy, has_encrypted=has_encrypted)
+    place = KeyFile(file_of(path))
+    found = keys_at(place, wanted, writes=True, entropy=entropy, has_encrypted=has_encrypted)
+    return keys_to_write(place, found, wanted, entropy=entropy)
 
 
 def _recent_in(cursor: Cursor, path: str, keys: Keyring | None) -> Recent:
