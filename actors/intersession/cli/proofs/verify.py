@@ -96,26 +96,26 @@ def verify(
         return alone
     if export_head is not None and export_head.exists():
         raise UsageError(f"--export-head: {export_head} exists already, name a new file")
-    with reading_log(common) as log, Screen().progress("Verifying") as progress:
-        report = verify_log(
-            log,
-            head=known,
-            key=secret if known is not None else None,
-            published=published,
-            trusted=trusted,
-            progress=progress,
-        )
+    with reading_log(common) as log:
         path = log.path
+        with Screen().progress("Verifying") as progress:
+            report = verify_log(
+                log,
+                head=known,
+                key=secret if known is not None else None,
+                published=published,
+                trusted=trusted,
+                progress=progress,
+            )
         if source is not None:
             report = _beside_source(report, log, source, published, trusted)
-    with reading_log(common) as log:
         files, altered = files_compared(log)
-    report = report.with_files(altered)
-    if views and not report.counts.get("table_altered"):
-        with reading_log(common) as log, Screen().progress("Proving the views") as progress:
-            report = report.with_views(*views_proven(log, _views_of(log), progress))
-        with reading_log(common) as log, Screen().progress("Comparing the snapshots") as progress:
-            report = report.with_snapshots(*snapshots_compared(log, progress))
+        report = report.with_files(altered)
+        if views and not report.counts.get("table_altered"):
+            with Screen().progress("Proving the views") as progress:
+                report = report.with_views(*views_proven(log, _views_of(log), progress))
+            with Screen().progress("Comparing the snapshots") as progress:
+                report = report.with_snapshots(*snapshots_compared(log, progress))
     exported = None
     if export_head is not None and report.ok:
         signed = report.head if secret is None else report.head.signed(secret)

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import Event, standing
+from intersession_events.facts.reasons import counted
 from intersession_events.log.row_state import Envelope
 from intersession_events.log.sql import Row
 
@@ -41,7 +42,7 @@ class EncryptedRows:
     def unproven(self) -> Iterator[str]:
         """Yield what can't be proven of them, a sentence each."""
         for why, count in sorted(self._unseen.items()):
-            yield f"What {count} encrypted payloads say, and that nobody put others in their place: {_SAID[why]}."
+            yield f"What {counted(count, 'encrypted payload')} say, and that nobody put others in their place: {_SAID[why]}."
 
     def __len__(self) -> int:
         """Return how many payloads could not be seen."""
