@@ -40,7 +40,7 @@ POINTS: Final = (
 PASSED_ELSEWHERE: Final = (
     dict.fromkeys(("M1", "M2", "M3"), "migrate")
     | dict.fromkeys(("B3", "B4"), "backup")
-    | {"F1": "files", "F2": "files", "G1": "forgetting", "Y1": "keys", "Y2": "keys"}
+    | {"F1": "files", "F2": "files", "G1": "forgetting", "Y1": "keys", "Y2": "keys", "Y3": "keys"}
 )
 """Those of what no simulation has: the tests of crashes, and of files, pass them."""
 SELDOM: Final = frozenset(

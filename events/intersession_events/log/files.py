@@ -71,6 +71,14 @@ class Files(ReadsFiles, Protocol):
         """
         ...
 
+    def encrypt(self) -> int:
+        """Encrypt contents that were stored before the log was kept so, and return how many these are (CRYPT-7).
+
+        Raises:
+            StoreUnavailable: they can't be read, or stored.
+        """
+        ...
+
     def state(self, sha256: str) -> FileState:
         """Return whether a content is there as it was written."""
         ...

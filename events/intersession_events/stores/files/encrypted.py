@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, final
 
-from intersession_events.stores.files.store import MARK, Contents
+from intersession_events.stores.files.store import HIDDEN, MARK, Contents
 from intersession_events.stores.keys.box import permuted
 from intersession_events.stores.keys.keyring import Keyring
 
 _NAMES: Final = "files"
 """The owner of the key that hides names."""
-_HIDDEN: Final = ".enc"
 
 
 def encrypted(contents: Contents, keys: Keyring | None, now_ms: Callable[[], int] = lambda: 0) -> Contents:
@@ -54,7 +53,7 @@ class Encrypted:
         """Return all names."""
         key = self._keys.of(_NAMES)
         for name in self._contents.names():
-            hidden, is_hidden, mark = name.partition(_HIDDEN)
+            hidden, is_hidden, mark = name.partition(HIDDEN)
             if is_hidden and key is not None:
                 yield permuted(key, bytes.fromhex(hidden), back=True).hex() + mark
             elif not is_hidden:
@@ -74,7 +73,7 @@ class Encrypted:
         if key is None:
             return None
         sha256, mark, _ = name.partition(MARK)
-        return permuted(key, bytes.fromhex(sha256), back=False).hex() + _HIDDEN + mark
+        return permuted(key, bytes.fromhex(sha256), back=False).hex() + HIDDEN + mark
 
 
 def _owner(hidden: str) -> str:

@@ -18,6 +18,8 @@ from intersession_events.log.files import Files, FileState
 
 MARK: Final = ".doubt"
 """What the name of a mark ends with, behind that of its content."""
+HIDDEN: Final = ".enc"
+"""What the name of an encrypted content ends with."""
 
 
 class Contents(Protocol):
@@ -202,6 +204,20 @@ class FileStore:
         if self._state(self._own, sha256) != "right":
             self._own.put(sha256, data)
         return True
+
+    def encrypt(self) -> int:
+        """Encrypt contents that were stored before the log was kept so, and return how many these are (CRYPT-7)."""
+        stored, number = self._own.stored, 0
+        if stored is self._own:
+            return 0
+        with self._lock:
+            for name in [name for name in stored.names() if HIDDEN not in name]:
+                data = stored.get(name)
+                if data is not None:
+                    self._own.put(name, data)
+                    stored.remove(name)  # not before: after a kill it is there twice, and goes the next time
+                    number += not name.endswith(MARK)
+        return number
 
     def stored_names(self) -> Sequence[str]:
         """Return the names of all contents of this log as they are stored, sorted: of an encrypted one another than its SHA-256."""

@@ -17,10 +17,10 @@ import msgspec
 
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import CorruptEvent
-from intersession_events.facts import encode, has_words, left_of_payload, unsaid
+from intersession_events.facts import Event, encode, has_words, left_of_payload, unsaid
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.row_state import SEALED, SHORT, WHOLE, Envelope, as_state, is_sealed, opened
-from intersession_events.log.sql import Query, Question
+from intersession_events.log.sql import COLUMNS, Query, Question
 from intersession_events.log.verifying.encrypted_rows import Unseen
 from intersession_events.proofs.apart import Apart
 from intersession_events.stores.database import Cursor, Row
@@ -35,6 +35,8 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 _APART: Final = msgspec.json.Decoder(Apart).decode
 _DATA: Final = b"intersession data 1"
 _NEVER: Final = "erased.1"
+_PAGE: Final = 1_000
+"""Rows that are encrypted in one transaction."""
 UNFINISHED: Final = "unfinished answers"
 """The owner of the key of what channels at workers show of answers that are still being said."""
 
@@ -66,22 +68,37 @@ class Keyring(WrappedKeys):
             opened(state, where=(recorded.stream, recorded.version)), recorded.stream, encode(left)
         )
 
-    def sealed_row(self, row: Row) -> Row:
-        """Return a row of another log's, as it is copied into this one, with its words encrypted.
+    def sealed_rows(self, rows: Iterable[Row]) -> list[Row]:
+        """Return rows that are copied into this log, or that stand in it, with their words encrypted. Their new keys are one write.
 
         Raises:
-            CorruptEvent: it can't be read.
-            UnknownTopic: this version does not know its topic.
-            StoreUnavailable: a new key can't be stored.
+            CorruptEvent: one can't be read.
+            UnknownTopic: this version does not know a topic.
+            StoreUnavailable: new keys can't be stored.
         """
-        position, stream, version, topic, state = row
+        found = [(row, self._clear_words(row)) for row in rows]
+        self.prepare({row[1] for row, words in found if words is not None})
+        return [
+            row if words is None else (*row[:4], self._sealed(words[0], row[1], words[1]))
+            for row, words in found
+        ]
+
+    def _clear_words(self, row: Row) -> tuple[Envelope, bytes] | None:
+        """Return a row's envelope, and what is left without its words; None where it has none that are kept so, or they are."""
+        _, stream, version, topic, state = row
         if topic == _NEVER or not self.keeps(stream) or not has_words(topic):
-            return row
+            return None
         envelope = opened(state, where=(stream, version))
         left = None if envelope.is_erased else left_of_payload(topic, envelope.payload)
-        if left is None or left == envelope.data:
-            return row
-        return position, stream, version, topic, self._sealed(envelope, stream, left)
+        return None if left is None or left == envelope.data else (envelope, left)
+
+    def prepare_for(self, coming: Iterable[tuple[str, Event]]) -> None:
+        """Make the keys that coming events of streams take, in one write: a stream has one from its first words on.
+
+        Raises:
+            StoreUnavailable: they can't be stored.
+        """
+        self.prepare({stream for stream, event in coming if not self.has(stream) and unsaid(event) != event})
 
     def _sealed(self, envelope: Envelope, stream: str, left: bytes) -> bytes:
         name, key = self.key_of(stream)
@@ -245,6 +262,38 @@ def destroy_unused(keys: Keyring, streams: Collection[str], now_ms: int, cursor:
     # Parts of an unfinished answer may be in a copy of the database: what is shown from now on gets another key.
     keys.destroy([*ids, *keys.ids((UNFINISHED,))], now_ms)
     return len(ids)
+
+
+def encrypt_page(keys: Keyring, after: int, cursor: Cursor) -> tuple[int, int]:
+    """Encrypt the rows of a page that are in clear, where they stand (CRYPT-7); return its last position, and how many these were.
+
+    Raises:
+        CorruptEvent: one can't be read, or would not come back as it is.
+        StoreUnavailable: new keys can't be stored.
+    """
+    with keys.as_stored():
+        cursor.execute(f"{COLUMNS}WHERE rowid > ? ORDER BY rowid LIMIT ?", (after, _PAGE))
+        rows: list[Row] = cursor.fetchall()
+    changed = 0
+    for row, sealed in zip(rows, keys.sealed_rows(rows), strict=True):
+        if sealed is row:
+            continue
+        where = f"position {row[0]}"
+        if opened(keys.clear(sealed[4]), where=where) != opened(row[4], where=where):
+            raise CorruptEvent(f"{where} can't be encrypted: it would not come back as it is")
+        cursor.execute("UPDATE stored_events SET state=? WHERE rowid=?", (sealed[4], row[0]))
+        changed += 1
+    return (rows[-1][0] if rows else after), changed
+
+
+def encrypt_calls(keys: Keyring, cursor: Cursor) -> None:
+    """Encrypt what waits in the queue of calls in clear, where it stands (WORK-18)."""
+    with keys.as_stored():
+        cursor.execute("SELECT number, stream, content, answer FROM agent_calls")
+        rows: list[tuple[int, str, bytes, bytes | None]] = cursor.fetchall()
+    for number, stream, *said in rows:
+        sealed = [one if not one or one.startswith(WHOLE) else keys.sealed_call(one, stream) for one in said]
+        cursor.execute("UPDATE agent_calls SET content=?, answer=? WHERE number=?", (*sealed, number))
 
 
 ENCRYPTED_ROWS: Final[Question] = (

@@ -74,6 +74,10 @@ class WrappedKeys:
             if fresh:
                 self._make(fresh)
 
+    def has(self, owner: str) -> bool:
+        """Whether an owner has a key, as far as this process has made or read it."""
+        return owner in self._of
+
     def of(self, owner: str) -> bytes | None:
         """Return the key of an owner; None where there is none, or it is not at hand."""
         with self._lock:

@@ -86,7 +86,7 @@ class Filling(ABC):
             cursor.execute(self._identity)
             if after is not None and _last(cursor) != after:
                 raise MigrationFailed(f"somebody else writes into {self._filled}")
-            self._insert(cursor, rows if self._keys is None else list(map(self._keys.sealed_row, rows)))
+            self._insert(cursor, rows if self._keys is None else self._keys.sealed_rows(rows))
 
     def cut(self, after: int) -> None:
         """Remove the rows behind a position."""

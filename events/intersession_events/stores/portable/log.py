@@ -35,6 +35,7 @@ from intersession_events.log.sql import Row as AnyRow
 from intersession_events.log.verifying.encrypted_rows import Unseen
 from intersession_events.log.views import InlineView
 from intersession_events.log.work_queue import WorkQueue
+from intersession_events.stores.database import Cursor
 from intersession_events.stores.folding.carrying import is_carried
 from intersession_events.stores.hosts.host import Hosts
 from intersession_events.stores.keys.keyring import Keyring, destroy_unused, without
@@ -51,10 +52,11 @@ from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.portable.reading.recorder import Following, ReadsLog
 from intersession_events.stores.portable.recent import LogClock
 from intersession_events.stores.portable.snapshots.states import StreamStates
-from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
+from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, PUT_TIMEOUT_S, Opened, Writer
 
 _Taken = ParamSpec("_Taken")
 _Read = TypeVar("_Read")
+T = TypeVar("T")
 
 
 def _reads(
@@ -394,13 +396,24 @@ class PortableLog(Gathers, Closing):
         work = partial(destroy_unused, keys, streams, self._clock())
         return self._the_writer().transact(work, PAGE_TIMEOUT_S)
 
-    def let_go(self) -> Sequence[str]:
+    def changed(self, work: Callable[[Cursor], T]) -> T:
+        """Run work as the log's writer, in the transaction of appends that wait. An error must be one of the store's.
+
+        Raises:
+            WriterSuperseded: another writer has taken over.
+            StoreUnavailable: it could not be written in time, or the log is open for reading only.
+        """
+        return self._the_writer().transact(work, PUT_TIMEOUT_S, alone=False)
+
+    def let_go(self, *, anew: bool = False) -> Sequence[str]:
         """Have the database let go of what was erased, also where replaced rows stood; return in words what it could not. For the writer.
+
+        `anew` has it write everything anew, however large: while no host runs.
 
         Raises:
             StoreUnavailable: the log is open for reading only.
         """
-        return self._the_writer().opened.let_go()
+        return self._the_writer().opened.let_go(anew=anew)
 
     def _erased_streams(self) -> Sequence[str]:
         return () if self.keys is None else self._events.streams(ERASURES)

@@ -17,7 +17,6 @@ from intersession_events.facts import (
     HoldWithdrawn,
     TurnRequested,
     kinds_of,
-    may_say,
 )
 from intersession_events.log.log import InFlight
 from intersession_events.log.recorded import Committed, OnOutcome, Recorded, StreamAppend, Unavailable
@@ -65,8 +64,11 @@ class Opened(ABC):
         """Remove erased texts from wherever the database keeps replaced rows, as far as that goes with each commit."""
 
     @abstractmethod
-    def let_go(self) -> Sequence[str]:
-        """Have the database let go of all replaced and deleted rows, and return in words what it could not. May take seconds."""
+    def let_go(self, *, anew: bool = False) -> Sequence[str]:
+        """Have the database let go of all replaced and deleted rows, and return in words what it could not. May take seconds.
+
+        `anew` has it write all of them anew, however large they are: while nobody else is at work.
+        """
 
     @abstractmethod
     def announce(self, gateway: str | None, advertised: str | None) -> None:
@@ -229,7 +231,7 @@ class Writer(BatchObserver):
                 for event in part.events:
                     coming.append((part.stream, event.draft.event))  # noqa: PERF401
         if self._sealing.mapper.keys is not None:
-            self._sealing.mapper.keys.prepare({stream for stream, event in coming if may_say(event)})
+            self._sealing.mapper.keys.prepare_for(coming)
         self._answers = self._views.ask(cursor, coming)
         if self._unsure or self.recorder.is_elsewhere():
             self._known.read(cursor, end=self._end)

@@ -380,14 +380,16 @@ class LogDatastore(SQLiteDatastore):
         return False
 
     def write_anew(self) -> bool:
-        """Rewrite the whole file (VACUUM), and checkpoint the write-ahead log into it; return whether that is empty.
+        """Rewrite the whole file (VACUUM), and checkpoint the write-ahead log into it; return whether both were done.
 
         What is deleted is overwritten (`secure_delete`), but not what is left of a row in the unused part of a page when SQLite
         moves it to another one.
         """
+        is_anew = False
         with suppress(PersistenceError, sqlite3.Error), self.get_connection(commit=True) as connection:
             cast("PinnedConnection", connection).raw.execute("VACUUM")
-        return self.fold()
+            is_anew = True
+        return self.fold() and is_anew
 
     @contextmanager
     def only_connection(self) -> Generator[sqlite3.Connection]:

@@ -4,7 +4,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final, TypeVar
+from typing import Final
 
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.basics.machine import machine_entropy, random_id, wall_clock_ms
@@ -12,7 +12,7 @@ from intersession_events.basics.progress import Progress
 from intersession_events.log.sql import Query, Row, SqlValue
 from intersession_events.log.tables import damage, place_problems, schema_problems
 from intersession_events.log.views import InlineView
-from intersession_events.stores.database import MEMORY, Cursor, typed
+from intersession_events.stores.database import MEMORY, typed
 from intersession_events.stores.files.encrypted import encrypted
 from intersession_events.stores.files.folder import Folder, folder_of, sources_of
 from intersession_events.stores.files.store import FileStore, Memory
@@ -23,7 +23,6 @@ from intersession_events.stores.keys.records import KeyFile, file_of
 from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.log import PortableLog
-from intersession_events.stores.portable.writer import PUT_TIMEOUT_S
 from intersession_events.stores.sqlite.ahead import damage_of, describe_damage
 from intersession_events.stores.sqlite.application import SessionLog, SqliteApplication
 from intersession_events.stores.sqlite.failures import FAILURES
@@ -32,8 +31,6 @@ from intersession_events.stores.sqlite.readers import FileReaders
 from intersession_events.stores.sqlite.views import SqliteViews
 from intersession_events.stores.sqlite.work import FileWork
 from intersession_events.stores.sqlite.writer_lock import writer_of
-
-T = TypeVar("T")
 
 
 class SqliteLog(PortableLog):
@@ -139,15 +136,6 @@ class SqliteLog(PortableLog):
         with self.snapshot() as connection:
             cursor = PlainSql(connection)
             yield lambda statement, parameters: cursor.execute(statement, parameters).fetchall()
-
-    def changed(self, work: Callable[[Cursor], T]) -> T:
-        """Run work as the log's writer, in the transaction of appends that wait. An error must be one of the store's.
-
-        Raises:
-            WriterSuperseded: another writer has taken over.
-            StoreUnavailable: it could not be written in time, or the log is open for reading only.
-        """
-        return self._the_writer().transact(work, PUT_TIMEOUT_S, alone=False)
 
     def rows_beside(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return the rows of a reading statement on tables beside the events.

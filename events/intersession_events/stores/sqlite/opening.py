@@ -54,13 +54,20 @@ class OpenedFile(Opened):
 
     def erased(self) -> None:
         """Remove erased texts from the write-ahead log."""
+        self._emptied(self.app.datastore.fold)
+
+    def let_go(self, *, anew: bool = False) -> Sequence[str]:
+        """Say whether a reader has kept the write-ahead log from being emptied behind the last erasure; `anew`: rewrite the file."""
+        if anew and not self._emptied(self.app.datastore.write_anew) and not self.app.datastore.is_held:
+            return [
+                f"free pages of {self.app.datastore.pool.db_name}: it could not be written anew, run VACUUM"
+            ]
+        return [held_by_reader(self.wal)] if self.app.datastore.is_held else []
+
+    def _emptied(self, empty: Callable[[], bool]) -> bool:
         presence = self.app.commits.presence
         with nullcontext() if presence is None else presence.emptied():
-            self.app.datastore.fold()
-
-    def let_go(self) -> Sequence[str]:
-        """Say whether a reader has kept the write-ahead log from being emptied behind the last erasure."""
-        return [held_by_reader(self.wal)] if self.app.datastore.is_held else []
+            return empty()
 
     def announce(self, gateway: str | None, advertised: str | None) -> None:  # noqa: ARG002 - all are on this machine
         """Write the address of this writer's gateway into the lock file, for commands in other processes."""

@@ -29,8 +29,11 @@ _WHOLE: Final = "VACUUM (FULL, VERBOSE, ANALYZE) {table}"
 _IN_PLACE: Final = "VACUUM (ANALYZE) {table}"
 
 
-def let_go(address: Address, tables: Iterable[str]) -> Sequence[str]:
-    """Have the server let go of replaced and deleted rows of a log's tables, and return in words what it could not."""
+def let_go(address: Address, tables: Iterable[str], *, anew: bool = False) -> Sequence[str]:
+    """Have the server let go of replaced and deleted rows of a log's tables, and return in words what it could not.
+
+    Large ones are written `anew` only where nobody waits for them.
+    """
     left: list[str] = []
     try:
         with psycopg.connect(address.conninfo, autocommit=True) as connection:
@@ -38,7 +41,7 @@ def let_go(address: Address, tables: Iterable[str]) -> Sequence[str]:
             connection.execute("SELECT set_config('lock_timeout', %s, false)", (_PATIENCE,))
             known, sampled = _looked_at(connection, tables)
             for table in known:
-                left += _let_go(connection, address, table)
+                left += _let_go(connection, address, table, anew=anew)
             if sampled:
                 left.append(f"what the server sampled for its plans (pg_statistic) of {', '.join(sampled)}")
     except psycopg.Error as error:
@@ -69,12 +72,12 @@ class _Notices:
             self.still_seen += int(number)
 
 
-def _let_go(connection: Connection[TupleRow], address: Address, table: str) -> list[str]:
+def _let_go(connection: Connection[TupleRow], address: Address, table: str, *, anew: bool) -> list[str]:
     """Write one table anew; one that is large, or that somebody reads for long, is cleared in place."""
     named, notices = sql.Identifier(address.schema, table), _Notices()
     ((size,),) = connection.execute("SELECT pg_total_relation_size(%s::regclass)", (table,)).fetchall()
     connection.add_notice_handler(notices)
-    is_large = size > MOST_BYTES
+    is_large = size > MOST_BYTES and not anew
     is_held = not is_large and not _is_made_anew(connection, named, notices)
     if is_large or is_held:
         connection.execute(sql.SQL(_IN_PLACE).format(table=named))
