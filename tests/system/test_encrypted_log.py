@@ -625,14 +625,12 @@ APPLIED = """
 import sys
 from intersession_events.basics import crash_points
 from intersession_events.copies.encrypting import encrypted_in_place
-from intersession_events.stores.keys import keyring
 from intersession_events.stores.keys.source import Encryption, Source
 from intersession_events.stores.opened import open_log
 url, master, times = sys.argv[1:]
-keyring._PAGE = 5
 crash_points.arm(crash_points.kill_at("Y3", int(times)))
 with open_log(url, encryption=Encryption(Source(file=master))) as log:
-    encrypted_in_place(log)
+    encrypted_in_place(log, page=5)
 """
 
 

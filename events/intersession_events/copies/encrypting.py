@@ -1,6 +1,7 @@
 """Encrypts, where it stands, what a log has in clear: what was written before it was kept encrypted (CRYPT-7)."""
 
 from functools import partial
+from typing import Final
 
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import BadKey
@@ -8,8 +9,13 @@ from intersession_events.basics.progress import Progress
 from intersession_events.stores.keys.keyring import encrypt_calls, encrypt_page
 from intersession_events.stores.portable.log import PortableLog
 
+PAGE: Final = 1_000
+"""The number of rows in a transaction."""
 
-def encrypted_in_place(log: PortableLog, progress: Progress | None = None) -> tuple[int, int]:
+
+def encrypted_in_place(
+    log: PortableLog, progress: Progress | None = None, *, page: int = PAGE
+) -> tuple[int, int]:
     """Encrypt all words of a log that is open to write, and return how many payloads and contents of files were in clear.
 
     Each page of rows is a transaction of its writer's, behind its keys. A row that is encrypted has the hash that it had, so a
@@ -25,7 +31,7 @@ def encrypted_in_place(log: PortableLog, progress: Progress | None = None) -> tu
         raise BadKey(f"{log.path} is not kept encrypted: name its master key as it is opened")
     payloads, after, head = 0, 0, log.head()
     while after < head:
-        after, changed = log.changed(partial(encrypt_page, log.keys, after))
+        after, changed = log.changed(partial(encrypt_page, log.keys, after, page))
         payloads += changed
         crash_point("Y3")
         if progress is not None:

@@ -257,8 +257,10 @@ class Earlier(LogSource):
 
 
 @pytest.mark.clause("COPY-1")
-def test_events_of_kinds_that_came_while_it_was_copied_are_in_a_copy_that_verifies(tmp_path: Path) -> None:
-    with open_log(str(tmp_path / "log.db")) as log:
+def test_events_of_kinds_that_came_while_it_was_copied_are_in_a_copy_that_verifies(
+    log_url: str, tmp_path: Path
+) -> None:
+    with open_log(log_url) as log:
         log.append_now([anywhere("session:x", said("a"))])
         LogCopy(tmp_path / "copy.db").take(Earlier(log))
     with open_log(str(tmp_path / "copy.db"), read_only=True) as copied:

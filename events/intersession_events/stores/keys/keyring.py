@@ -35,8 +35,6 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 _APART: Final = msgspec.json.Decoder(Apart).decode
 _DATA: Final = b"intersession data 1"
 _NEVER: Final = "erased.1"
-_PAGE: Final = 1_000
-"""Rows that are encrypted in one transaction."""
 UNFINISHED: Final = "unfinished answers"
 """The owner of the key of what channels at workers show of answers that are still being said."""
 
@@ -264,15 +262,17 @@ def destroy_unused(keys: Keyring, streams: Collection[str], now_ms: int, cursor:
     return len(ids)
 
 
-def encrypt_page(keys: Keyring, after: int, cursor: Cursor) -> tuple[int, int]:
-    """Encrypt the rows of a page that are in clear, where they stand (CRYPT-7); return its last position, and how many these were.
+def encrypt_page(keys: Keyring, after: int, page: int, cursor: Cursor) -> tuple[int, int]:
+    """Encrypt those of as many rows behind a position as a `page` has that are in clear, where they stand (CRYPT-7).
+
+    Return the last position, and how many rows were in clear.
 
     Raises:
         CorruptEvent: one can't be read, or would not come back as it is.
         StoreUnavailable: new keys can't be stored.
     """
     with keys.as_stored():
-        cursor.execute(f"{COLUMNS}WHERE rowid > ? ORDER BY rowid LIMIT ?", (after, _PAGE))
+        cursor.execute(f"{COLUMNS}WHERE rowid > ? ORDER BY rowid LIMIT ?", (after, page))
         rows: list[Row] = cursor.fetchall()
     changed = 0
     for row, sealed in zip(rows, keys.sealed_rows(rows), strict=True):
