@@ -34,6 +34,10 @@ REVOKE INSERT, DELETE ON :"schema".log_head, :"schema".log_writer FROM :"writer"
 REVOKE UPDATE, DELETE ON :"schema".log_topics FROM :"writer";
 -- Which workers there may be is the owner's to say.
 REVOKE INSERT, UPDATE, DELETE ON :"schema".worker_roles FROM :"writer";
+-- By the secret of a call a worker acts in it: a reader sees all of a call but that.
+REVOKE SELECT ON :"schema".agent_calls FROM :"reader";
+GRANT SELECT (number, kind, id, attempt, name, stream, version, context_hash, content, deadline, offered, worker, role,
+  alive_until, answer, answered, is_late, over) ON :"schema".agent_calls TO :"reader";
 -- Doors read, and say that they are there. What stands in this table is shown, and nothing follows from it.
 GRANT INSERT, UPDATE, DELETE ON :"schema".log_hosts TO :"reader";
 \if :maintains

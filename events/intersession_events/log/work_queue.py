@@ -86,7 +86,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class QueuedCall(msgspec.Struct, frozen=True, kw_only=True):
     """How an attempt stands: it waits (`worker` is None), a worker has it, it was answered; or it is over.
 
-    `is_alive`: its worker has said so lately. `offered` is in milliseconds since 1970, by the store's clock.
+    `is_alive`: its worker has said so lately. `secret` is empty for a reader of a log on a server. `offered` is in milliseconds since 1970, by the store's clock.
     """
 
     kind: CallKind

@@ -30,6 +30,7 @@ def test_a_log_is_backed_up_while_its_host_goes_on_and_the_copy_goes_on_from_the
 
     assert (done.exit_code, done.json["file"], done.json["logId"]) == (0, str(copy), log_id)
     assert done.json["events"] == done.json["position"] > 0
+    assert done.json["receipt"]
     assert "one" in (told := ran("history", "main", "--store", copy).out)
     assert "two" not in told
     with SessionSystem(copy, agents={"main": echo("heard: ")}) as restored:
@@ -43,6 +44,9 @@ def test_people_are_told_what_is_in_the_copy(demo_log: DemoLog, tmp_path: Path) 
     told = ran("backup", tmp_path / "copy.db", "--store", demo_log.path).out
 
     assert told.startswith(f"backed up: {demo_log.value['position']} events up to position")
+    assert "no host left a receipt of it" in told
+    again = ran("backup", tmp_path / "copy.db", "--store", demo_log.path)
+    assert "no host left a receipt of it" in again.out
     assert ran("verify", "--store", tmp_path / "copy.db").exit_code == 0
 
 

@@ -235,3 +235,15 @@ def test_a_command_names_a_channel_that_it_has_not_once_and_counts_the_texts_tha
         "telegram",
     ]
     assert told[2:] == ["warning: 2 more for telegram; `intersession deliveries --pending` lists what waits"]
+
+
+def test_texts_that_are_given_up_are_counted_and_not_told_one_by_one(booth: Booth) -> None:
+    """`forget --give-up-unsent` printed an error for each."""
+    with booth.start({"main": parrot}) as system:
+        for number in range(3):
+            speak(system, text=str(number))
+
+    told = shown(booth, "erase", MAIN, "--give-up-unsent", "--yes").err.splitlines()
+
+    assert "note: given up for telegram, unsent: 3" in told
+    assert not any("failed for good" in line for line in told)

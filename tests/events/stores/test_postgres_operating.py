@@ -208,7 +208,8 @@ def test_each_role_can_do_what_it_is_for_and_nothing_else(
         log.work.to_take.announce(worker())
         log.work.offer([offer("a")])
         assert [one.id for one in log.work.to_take.take("w1", 1, 0)] == ["run-a"]
-        assert [one.worker for one in reader.work.standing()] == ["w1"]
+        assert [(one.worker, one.secret) for one in reader.work.standing()] == [("w1", "")]
+        assert [one.secret for one in log.work.standing()] == [offer("a").secret]
         reader.hosts.announce(this_host("door"))
         log.hosts.announce(this_host("standby"))
         assert sorted(host.kind for host in reader.hosts.alive()) == ["door", "standby"]
@@ -234,6 +235,8 @@ def test_each_role_can_do_what_it_is_for_and_nothing_else(
             "UPDATE log_head SET position = 0",
             "DELETE FROM set_aside",
             "SELECT take_calls('w1', 1)",
+            "SELECT secret FROM agent_calls",
+            "SELECT * FROM agent_calls",
             "SELECT answer_call('w1', 'agent', 'run-a', 1, '')",
         ],
     }

@@ -105,8 +105,7 @@ def backup(
                 done = copy.take(taken_from, progress)
             except LogRewritten as error:
                 return _refused(error, file)
-        if source is None:
-            _noted(common, done.position)
+        has_receipt = source is not None or _noted(common, done.position)
         if follow:
             return _followed(copy, taken_from, done, every, published)
     if verify:
@@ -120,19 +119,33 @@ def backup(
         **_continued(done),
         "verified": "all" if verify else "new",
         "bytes": file.stat().st_size,
+        "receipt": has_receipt,
     }
-    return Answer(value, lambda on: _show(on, done, file, whole=verify))
+
+    def show(on: Screen) -> None:
+        _show(on, done, file, whole=verify)
+        _say_unnoted(on, has_receipt=has_receipt)
+
+    return Answer(value, show)
 
 
-def _noted(common: Common, position: int) -> None:
+def _noted(common: Common, position: int) -> bool:
     """Have the log's host, if one is there, leave a receipt of a copy: by it is known how old the last one is (COPY-5)."""
     try:
         beside = host_beside(Reading(store=common.store))
-        if beside is not None:
-            with beside:
-                beside.call(COPIED, {"after": position, "limit": 1})
+        if beside is None:
+            return False
+        with beside:
+            beside.call(COPIED, {"after": position, "limit": 1})
     except (ConnectionError, IntersessionError, MissingExtra) as error:
         Screen().note(safe(f"note: the log's host keeps no receipt of this copy: {error}", "yellow"))
+        return False
+    return True
+
+
+def _say_unnoted(screen: Screen, *, has_receipt: bool) -> None:
+    if not has_receipt:
+        screen.dim("  no host left a receipt of it: `doctor` and `status` do not know of this copy")
 
 
 def _whole(file: Path, common: Common) -> Answer:
@@ -151,13 +164,14 @@ def _whole(file: Path, common: Common) -> Answer:
             "events": report.events,
             "bytes": size,
         }
-    _noted(common, report.head.position)
+    value["receipt"] = has_receipt = _noted(common, report.head.position)
 
     def show(on: Screen) -> None:
         events = f"{counted(report.events, 'event')} up to position {report.head.position}"
         on.line(safe("backed up: ", "bold green"), f"{events}, {size / _MIB:.1f} MiB, verified, in {file}")
         if keys is not None:
             on.line(safe(f"  the keys of its words are not in it: keep a copy of {keys} elsewhere"))
+        _say_unnoted(on, has_receipt=has_receipt)
 
     return Answer(value, show)
 

@@ -30,7 +30,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
         have_streams()
     given = list(sys.argv[1:] if tokens is None else tokens)
     screen = Screen()
-    warnings = _Warnings(screen)
+    warnings = _Warnings(screen, as_json=wants_json(given))
     logging.getLogger().addHandler(warnings)
     level, thresholds = logging.getLogger(ROOT).level, gc.get_threshold()
     gc.set_threshold(_OBJECTS, *thresholds[1:])
@@ -124,10 +124,12 @@ def _print_json(value: object) -> None:
 class _Warnings(logging.Handler):
     """Shows the system's warnings beside the result, without stack traces, and inert."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, *, as_json: bool) -> None:
         super().__init__(logging.WARNING)
         self._screen = screen
+        self._as_json = as_json
         self._waiting = Counter[str]()
+        self._given_up = Counter[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -138,20 +140,30 @@ class _Warnings(logging.Handler):
             self.handleError(record)
 
     def _is_told(self, failure: "Told | None") -> bool:
-        """Whether a text waits for a channel of which that is said: a command has none, and thousands may wait for it."""
-        if failure is None or failure.kind != "delivery_parked":
+        """Whether a failure is counted and told at the end: thousands of texts may wait for a channel, and be given up."""
+        if failure is None:
             return False
-        self._waiting[failure.channel or ""] += 1
-        return self._waiting[failure.channel or ""] > 1
+        channel = failure.channel or ""
+        if failure.kind == "delivery_parked":
+            self._waiting[channel] += 1
+            return self._waiting[channel] > 1
+        if failure.kind == "delivery_failed" and (failure.error or "").startswith(_GIVEN_UP):
+            self._given_up[channel] += 1
+            return not self._as_json
+        return False
 
     def end(self) -> None:
-        """Say how many more texts wait for each channel."""
+        """Say how many texts were given up for each channel, and how many more wait for it."""
+        for channel, count in tuple(self._given_up.items()):
+            self._screen.note(safe("note: ", "yellow"), f"given up for {channel}, unsent: {count}")
         for channel, count in tuple(self._waiting.items()):
             if count > 1:
                 more = f"{count - 1} more for {channel}; `intersession deliveries --pending` lists what waits"
                 self._screen.note(safe("warning: ", "yellow"), more)
 
 
+_GIVEN_UP: Final = "given up by "
+"""How the error of a text begins that an operator gave up. The rules of deliveries have it, which few commands load."""
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _lock = threading.Lock()
 _said: list[set[str]] = []

@@ -85,7 +85,7 @@ def export(
     The same question at the same place gives the same content. It is read as a stream, and never held as a whole.
 
     Raises:
-        ToolRefused: the query is invalid, or names nothing that is there (`invalid_request`, `not_visible`).
+        ToolRefused: the query is invalid, names nothing that is there, or selects nothing (`invalid_request`, `not_visible`).
         ExportFailed: the file is there already or can't be written.
         MissingExtra: `parquet` needs the extra of that name.
         CorruptEvent: a row of the log can't be read.
@@ -101,6 +101,7 @@ def export(
     if wanted.to == "parquet":
         with new_directory(out) as made:
             counts = write_tables(made, table_rows(_events(view, read, wanted, at, progress)))
+            _check_found(counts, wanted.to, at)
             return ExportMade(path=made.path, to=wanted.to, position=at, counts=counts)
     try:
         with private_file(out, new=True) as file:
@@ -114,6 +115,7 @@ def export(
                 events = _events(view, read, wanted, at, progress)
                 for line in _lines(wanted.to, view.log.log_id, events, counts):
                     file.write(line + b"\n")
+            _check_found(counts, wanted.to, at)
     except FileExistsError:
         raise ExportFailed(f"{out} is there already, and nothing is overwritten: name a new file") from None
     except OSError as error:
@@ -139,6 +141,16 @@ def _check(view: View, wanted: ExportWanted) -> None:
         raise invalid(named[1], f"{' and '.join(named)} are given, name one part of the log")
     if wanted.until is not None and wanted.at is not None:
         raise invalid("at", "until is the last place already, leave one of them out")
+
+
+def _check_found(counts: Mapping[str, int], to: str, at: int) -> None:
+    """Refuse an export of nothing, as a bundle of nothing is: an empty file looks like one that has all that there is."""
+    if not any(count for name, count in counts.items() if name != "open"):
+        found = ", ".join(f"{count} {name}" for name, count in counts.items())
+        raise ToolRefused(
+            "invalid_request",
+            f"nothing of that part of the log, up to position {at}, goes into {to}: {found}",
+        )
 
 
 def _lines(to: str, log_id: str, events: Iterator[Recorded], counts: dict[str, int]) -> Iterator[bytes]:

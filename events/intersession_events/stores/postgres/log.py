@@ -112,7 +112,7 @@ class PostgresLog(PortableLog):
         self.files = FileStore(encrypted(Table(self), app.chained.keys, clock))
         self.hosts = app.datastore.hosts
         self._begin(app, opened, self.view_tables, inline, entropy=entropy, on_folding=on_folding)
-        self.work = SchemaWork(self, url)
+        self.work = SchemaWork(self, url, writes=opened is not None)
 
     @contextmanager
     def stored(self) -> Generator[Reading]:

@@ -328,6 +328,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"to": "otlp", "since": 1, "until": 2, "at": 3}, "leave one of them out"),
     ({"to": "otlp", "run": "no-such-run"}, "no exchange, spawn or run"),
     ({"to": "cloudevents", "session": "nobody"}, "nobody"),
+    ({"to": "cloudevents", "since": "head"}, "nothing of that part of the log.*cloudevents: 0 events"),
+    ({"to": "otlp", "since": "head"}, "goes into otlp: 0 spans, 0 open"),
+    ({"to": "openai", "session": MAIN, "at": 3}, "goes into openai: 0 messages"),
+    ({"to": "parquet", "since": "head"}, "goes into parquet: 0 events, 0 messages"),
 ]
 
 

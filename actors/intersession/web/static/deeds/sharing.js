@@ -13,7 +13,7 @@ const FILES = [
     'Bundle for an auditor',
     'One file that is checked anywhere: all of it and all that it touches, the proof, a report.',
   ],
-  ['export', 'Export for other tools', 'In the form below, with secrets hidden.'],
+  ['export', 'Export for other tools', 'In the form above, with secrets hidden.'],
 ];
 const FILES_OF_A_RUN = [
   [
@@ -57,6 +57,12 @@ const Files = view(({ of, at }, self) => {
       redact: what === 'bundle' ? redact.value : '',
     });
   return html`
+    <${Choice} said="The bundle withholds" name="redact" chosen=${redact} of=${WITHHELD} />
+    <${Choice}
+      said="The export has"
+      name="form"
+      chosen=${form}
+      of=${'run' in of ? FORMS : [...FORMS, ...FORMS_OF_A_SESSION]} />
     <ul class="files">
       ${[...FILES, ...('run' in of ? FILES_OF_A_RUN : [])].map(
         ([what, name, why], number) => html`
@@ -70,12 +76,6 @@ const Files = view(({ of, at }, self) => {
         `,
       )}
     </ul>
-    <${Choice} said="The bundle withholds" name="redact" chosen=${redact} of=${WITHHELD} />
-    <${Choice}
-      said="The export has"
-      name="form"
-      chosen=${form}
-      of=${'run' in of ? FORMS : [...FORMS, ...FORMS_OF_A_SESSION]} />
   `;
 });
 /** @param {{ said: string, name: string, chosen: Signal<string>, of: string[][] }} given */

@@ -42,6 +42,8 @@ _STANDING: Final = (
     "SELECT kind, id, attempt, name, stream, (extract(epoch FROM offered) * 1000)::bigint, secret, worker, "
     "coalesce(alive_until > clock_timestamp(), false), answer IS NOT NULL, over IS NOT NULL FROM agent_calls ORDER BY number"
 )
+_SHOWN: Final = _STANDING.replace(" secret,", " '',")
+"""The same for a reader, whose role may not see a secret: a worker's acts are taken by it."""
 _WORKERS: Final = (
     "SELECT name, host, version, agents, of_agents, channels, of_channels, seats, is_draining, "
     "(SELECT count(*) FROM agent_calls WHERE worker = workers.name AND answer IS NULL AND over IS NULL "
@@ -75,8 +77,9 @@ class LogOfWork(Protocol):
 class SchemaWork:
     """A `WorkQueue` in the log's schema."""
 
-    def __init__(self, log: LogOfWork, url: str) -> None:
+    def __init__(self, log: LogOfWork, url: str, *, writes: bool) -> None:
         self._log = log
+        self._standing = _STANDING if writes else _SHOWN
         address = address_of(url)
         self._asking = Asking(address, answers_channel(address.schema), log.keys)
         self._taking = Taking(url, log.keys)
@@ -137,7 +140,7 @@ class SchemaWork:
 
     def standing(self) -> Sequence[QueuedCall]:
         """Return how every attempt of the queue stands, in the order in which they were offered."""
-        return [from_row(QueuedCall, row) for row in self._rows(_STANDING, often=False)]
+        return [from_row(QueuedCall, row) for row in self._rows(self._standing, often=False)]
 
     def workers(self) -> Sequence[Worker]:
         """Return the workers that are alive, by name."""
