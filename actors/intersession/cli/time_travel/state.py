@@ -57,6 +57,8 @@ def _show(screen: Screen, found: StateAnswer, names: Names) -> None:
     for delivery in found["deliveries"]:
         how = f"{delivery['state']}{_frozen(delivery)}"
         screen.one_line(f"delivery {delivery['deliveryId']}  {delivery['channel']}  {how}")
+    if "more" in found:
+        screen.dim(f"… older {', '.join(found['more'])} are left out (--limit)")
     opened = found["open"]
     open_ = {
         "run": opened["runs"],

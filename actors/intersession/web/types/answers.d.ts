@@ -602,6 +602,7 @@ declare namespace Answers {
     config?: Record<string, any>;
     deliveries: Record<string, any>[];
     exchanges: Record<string, any>[];
+    more?: string[];
     next: PlaceAnswer | null;
     open: OpenAnswer;
     place: PlaceAnswer;

@@ -51,7 +51,7 @@ def open_in(found: Sequence[RunOutcome | Summary]) -> OpenAnswer:
 class StateAnswer(TypedDict):
     """The state at a place: sessions with their `transcript`, runs and flows at their stage, open work.
 
-    `next` is what comes behind the place. `config` is what was in force, without secrets, for the operator alone.
+    `next` is what comes behind the place. `more` names the lists of which the limit left older entries out. `config` is what was in force, without secrets, for the operator alone.
     """
 
     place: PlaceAnswer
@@ -62,4 +62,5 @@ class StateAnswer(TypedDict):
     spawns: list[JsonObject]
     deliveries: list[JsonObject]
     open: OpenAnswer
+    more: NotRequired[list[str]]
     config: NotRequired[JsonObject]

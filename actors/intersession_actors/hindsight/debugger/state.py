@@ -121,10 +121,10 @@ def _state(view: View, given: State, place: Located) -> StateAnswer:
 
 
 def _compared(answer: StateAnswer) -> JsonObject:
-    """Return what of a state is compared: where it is looked at, and what comes next, is another thing at another place."""
+    """Return what of a state is compared: where it is looked at, what comes next, and what it leaves out, says nothing of it."""
     compared: JsonObject = {**answer}
-    for place in ("place", "next"):
-        del compared[place]
+    for field in ("place", "next", "more"):
+        compared.pop(field, None)
     return compared
 
 

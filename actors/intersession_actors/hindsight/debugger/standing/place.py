@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from intersession_actors.hindsight.debugger.answers import StateAnswer, open_in
 from intersession_actors.hindsight.debugger.standing.values import Values
@@ -14,6 +14,8 @@ from intersession_projections.views.flows.rows import DeliverySummary, ExchangeS
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.sessions.row import SessionRow
 from intersession_projections.views.sessions.session_filter import SessionFilter
+
+T = TypeVar("T")
 
 
 class _Part(NamedTuple):
@@ -48,6 +50,7 @@ class Standing:
         self._place = place
         self._then = Then(view.log, place.position)
         self._limit = limit
+        self._more: list[str] = []
         self._values = Values(view, place, messages=messages)
 
     def of(self, subject: str | Flow | None) -> StateAnswer:
@@ -76,6 +79,8 @@ class Standing:
             "deliveries": [values.delivery(row) for row in sent.values()],
             "open": open_in(open_),
         }
+        if self._more:
+            answer["more"] = self._more
         recorded = view.recorded_config(place.position) if view.is_operator else None
         if recorded is not None:
             answer["config"] = {"digest": recorded.digest, "settings": settings_of(recorded)}
@@ -103,21 +108,30 @@ class Standing:
             case str():
                 return self._sessions((subject,), list(self._rows((subject,))))
             case None if self._view.is_operator:
-                flows = [*then.exchanges(self._limit), *then.spawns(self._limit)]
-                return _Part(list(self._rows(None)), then.runs(self._limit), flows)
+                beyond = self._limit + 1
+                rows, runs = list(self._rows(None)), self._shown(then.runs(beyond), "runs")
+                exchanges = self._shown(then.exchanges(beyond), "exchanges")
+                return _Part(rows, runs, [*exchanges, *self._shown(then.spawns(beyond), "spawns")])
             case None:
                 # What others do must not push what is seen off the list.
                 rows = list(self._rows(None))
                 return self._sessions([row.key for row in rows], rows)
 
     def _sessions(self, keys: Sequence[str], rows: list[SessionRow]) -> "_Part":
-        limit = self._limit
-        found = self._then.of_sessions(keys, limit)
+        found = self._then.of_sessions(keys, self._limit + 1)
         runs = [flow for flow in found if isinstance(flow, RunOutcome)]
         flows = {flow.accepted: flow for flow in found if not isinstance(flow, RunOutcome)}
         newest = sorted(flows.values(), key=lambda flow: -flow.accepted)
-        shown = sorted(runs, key=lambda run: -run.accepted)[:limit]
-        return _Part(rows, shown, newest[:limit], keys=frozenset(keys))
+        shown = self._shown(sorted(runs, key=lambda run: -run.accepted), "runs")
+        kinds = {f"{flow.kind}s" for flow in newest[self._limit :]}
+        return _Part(rows, shown, self._shown(newest, *sorted(kinds)), keys=frozenset(keys))
+
+    def _shown(self, found: Iterable[T], *names: str) -> list[T]:
+        """Return what the limit leaves of a list, and take down its names where that is not all."""
+        some = list(islice(found, self._limit + 1))
+        if len(some) > self._limit:
+            self._more += names
+        return some[: self._limit]
 
     def _rows(self, keys: Iterable[str] | None) -> Iterator[SessionRow]:
         sessions, position = self._view.reader.sessions, self._place.position
@@ -128,5 +142,5 @@ class Standing:
                     yield row
             return
         order = sessions.order(position, SessionFilter(seen=self._view.reader.seen(self._view.requester)))
-        rows = order.rows(order.places(), at_once=self._limit)
-        yield from islice(self._view.seen_of(rows, lambda row: (row.key,)), self._limit)
+        rows = order.rows(order.places(), at_once=self._limit + 1)
+        yield from self._shown(self._view.seen_of(rows, lambda row: (row.key,)), "sessions")
