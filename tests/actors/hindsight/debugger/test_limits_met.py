@@ -95,7 +95,7 @@ def test_a_state_names_the_lists_that_its_limit_cut(system: SessionSystem) -> No
     whole = system.debug.state(limit=1000)
     assert "more" not in whole
     for of, names in ((None, ("sessions", "runs", "exchanges")), (MAIN, ("runs", "exchanges"))):
-        all_ = system.debug.state(of)
+        all_: dict[str, Any] = {**system.debug.state(of)}
         for name in names:
             count = len(all_[name])
             for limit, is_cut in ((count - 1, True), (count, False), (count + 1, False)):
