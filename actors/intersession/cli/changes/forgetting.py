@@ -111,6 +111,7 @@ def _told(answer: JsonMapping, whose: str) -> list[str]:
 
 _NAMES = {
     "toolResults": "results of tools",
+    "thinking": "thoughts of models, whose answers stay",
     "receipts": "receipts of questions",
     "imported": "imported lines",
     "other": "other events (starts, errors, steps of exchanges)",
