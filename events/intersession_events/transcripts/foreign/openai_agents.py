@@ -1,7 +1,6 @@
 """Reads sessions of the OpenAI Agents SDK: `SQLiteSession`, `AdvancedSQLiteSession`, `SQLAlchemySession` (IN-3)."""
 
 import datetime as dt
-import hashlib
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -49,6 +48,11 @@ class _Item(msgspec.Struct, kw_only=True):
     time: int
     data: bytes
     branches: dict[str, int | None]
+
+    @property
+    def name(self) -> str:
+        """Its id as a line: without anything of its words (ERASE-4). A number can be given again once its row was taken back."""
+        return f"{self.number}-{self.time}"
 
 
 _Used = Mapping[tuple[str, int], JsonObject]
@@ -155,10 +159,7 @@ class _Reader:
         }
         here = thread_key(self._agent, "session", session)
         self._found.entries.append(entry_of(SYSTEM, self._source.name, session, here, values))
-        lines = [
-            line_of(kind, f"{item.number}-{digest}", item.time, **fields)
-            for kind, digest, item, fields in found.lines
-        ]
+        lines = [line_of(kind, item.name, item.time, **fields) for kind, item, fields in found.lines]
         self._found.files.append(
             file_of(path, self._agent, session_id, lines, aside=frozenset(found.aside), modified=updated)
         )
@@ -169,7 +170,7 @@ class _Session:
 
     def __init__(self, path: str, items: list[_Item]) -> None:
         self._path = path
-        self.lines: list[tuple[str, str, _Item, JsonObject]] = []
+        self.lines: list[tuple[str, _Item, JsonObject]] = []
         self.aside: set[int] = set()
         self.skipped: list[Skipped] = []
         self.notes: list[Note] = []
@@ -193,7 +194,6 @@ class _Session:
             self.notes.append(Note(subject=path, what=f"{len(self.aside)} {what}"))
 
     def _take(self, item: _Item, values: JsonObject) -> None:
-        digest = hashlib.sha256(item.data).hexdigest()[:8]
         kind, raw = ("encrypted", None) if "__enc__" in values else _raw(values)
         if kind == "function_call":
             self._called[str(values.get("call_id"))] = a_text(values.get("name"))
@@ -201,7 +201,6 @@ class _Session:
             raw["toolName"] = self._called.get(str(values.get("call_id")))
         line = (
             "message" if raw is not None else kind,
-            digest,
             item,
             {"parentId": self._last, "message": raw, "item": values},
         )
@@ -209,7 +208,7 @@ class _Session:
         if item.branches and self._current not in item.branches:
             self.aside.add(len(self.lines))
         elif raw is not None:
-            self._last = f"{item.number}-{digest}"
+            self._last = item.name
         if raw is not None and raw["role"] == "assistant":
             self._answers.update(
                 {(branch, turn): raw for branch, turn in item.branches.items() if turn is not None}

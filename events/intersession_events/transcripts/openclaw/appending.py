@@ -1,7 +1,9 @@
 """Appends the events of an import plan that a log does not have yet, in the order of their times."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from itertools import groupby
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from intersession_events import facts
@@ -35,7 +37,8 @@ class Known(NamedTuple):
     """What a log has of a stream: the ids of its events, its version, and its session ids.
 
     `said` are those of imported messages. `goes_on` is True for a session that is more than an import made of it: it was opened,
-    spoken to, reset or deleted here. `closed` is True for an exchange or a spawn that is over.
+    spoken to, reset or deleted here. `closed` is True for an exchange or a spawn that is over. `sources` are the digests of imported
+    lines by the ids of their events, without those that were erased; `erased`: there are such. `entries` are its imported entries.
     """
 
     events: frozenset[str]
@@ -44,6 +47,26 @@ class Known(NamedTuple):
     goes_on: bool
     closed: bool
     said: frozenset[str] = frozenset()
+    sources: Mapping[str, bytes] = MappingProxyType({})
+    erased: bool = False
+    entries: Sequence[facts.SessionImported] = ()
+
+    def has(self, item: Planned) -> bool:
+        """Whether it has an event. Ids of entries were made of their words once: one is known by its time, and by its words unless they were erased."""
+        event = item.draft.event
+        return item.draft.id in self.events or (
+            isinstance(event, facts.SessionImported)
+            and any(
+                (one.session_id, one.updated_at) == (event.session_id, event.updated_at)
+                and (one.entry == event.entry or _is_erased(one))
+                for one in self.entries
+            )
+        )
+
+    def has_changed(self, item: Planned) -> bool:
+        """Whether a line is another one now than it was when it was imported."""
+        here, source = self.sources.get(item.draft.id), _source(item.draft.event)
+        return here is not None and source is not None and here != source
 
 
 class KnownStreams:
@@ -71,7 +94,7 @@ def fresh(plan: ImportPlan, known: KnownStreams) -> Fresh:
     for stream, items in by_stream.items():
         here = known.of(stream)
         versions[stream] = here.version
-        new = [item for item in items if item.draft.id not in here.events]
+        new = [item for item in items if not here.has(item)]
         if here.goes_on:
             # What went on here keeps its own state; lines that it lacks are planned for a stream of their own.
             new = []
@@ -149,10 +172,34 @@ def _of_session(
                 yield item
 
 
+def _source(event: facts.Event) -> bytes | None:
+    """Return the digest of what an event has of an imported line or entry, in its words."""
+    match event:
+        case facts.MessageRecorded(source=str(source)) | facts.LineImported(source=source):
+            return sha256(source.encode()).digest()
+        case facts.SessionImported(entry=source):
+            return sha256(source.encode()).digest()
+        case _:
+            return None
+
+
+def _is_erased(event: facts.Event) -> bool:
+    """Whether nothing is left of an imported event's words."""
+    return facts.unsaid(event) == event
+
+
 def _known(recorded: Sequence[Recorded], log_id: str) -> Known:
     generations: set[str] = set()
-    goes_on = closed = False
+    sources: dict[str, bytes] = {}
+    goes_on = closed = erased = False
     for item in recorded:
+        # An erased line has lost its source: it is still no message of this log's own, whose decision would be on record.
+        is_line = isinstance(item.event, facts.MessageRecorded | facts.LineImported | facts.SessionImported)
+        if is_line and not item.decision and _is_erased(item.event):
+            erased = True
+            continue
+        if (source := _source(item.event)) is not None:
+            sources[item.id] = source
         match item.event:
             case facts.SessionOpened(session_id=session_id, opened_by=by):
                 generations.add(session_id)
@@ -179,4 +226,7 @@ def _known(recorded: Sequence[Recorded], log_id: str) -> Known:
         goes_on,
         closed,
         frozenset(item.id for item in recorded if isinstance(item.event, facts.MessageRecorded)),
+        sources,
+        erased,
+        [item.event for item in recorded if isinstance(item.event, facts.SessionImported)],
     )

@@ -9,7 +9,10 @@ What an auditor may rely on:
   the original key in `SessionOpened.original_key` and a line in the report. `on_taken="refuse"` refuses instead.
 * *Nothing is doubled.* An event's id is derived from what it is (agent, transcript, entry), not from where the
   directory lies or when it was imported. Importing again appends nothing; a state that has grown appends what is new.
-  An exchange or spawn that an earlier import closed stays as it was then inferred, and the report names it.
+  An exchange or spawn that an earlier import closed stays as it was then inferred, and the report names it. So do lines
+  that were changed in the state.
+* *Nothing comes back.* What was erased here stays so. A session with erased lines that went on here, and elsewhere in the
+  state, gets nothing more, and no session beside it; the report names it.
 * *Nothing is taken from whoever is at work.* A session that is written to meanwhile is looked at anew, and judged as above.
   A flow that was begun by then under a key that its session no longer gets is finished as it was begun.
 * *Nothing is made up.* Messages are as they were, provenance too. Exchanges and spawns are inferred, marked so, and
@@ -21,7 +24,7 @@ A whole state is held in memory, about three times its size, while it is planned
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -31,13 +34,14 @@ import msgspec
 from intersession_events.basics import ids
 from intersession_events.basics.errors import AppendConflict, ImportFailed
 from intersession_events.basics.progress import Progress
-from intersession_events.facts import ImportReported, LineImported, MessageRecorded
+from intersession_events.facts import FlowAccepted, ImportReported, LineImported, MessageRecorded
 from intersession_events.log.log import HostLog
 from intersession_events.log.recorded import Draft, StreamAppend
 from intersession_events.transcripts.openclaw import appending
 from intersession_events.transcripts.openclaw.plan import ImportPlan, plan_survey
 from intersession_events.transcripts.openclaw.reading.files import read_state
 from intersession_events.transcripts.openclaw.reading.state import OpenClawState
+from intersession_events.transcripts.openclaw.reconstruction.drafts import Planned
 from intersession_events.transcripts.openclaw.reconstruction.sessions import Survey, survey
 from intersession_events.transcripts.openclaw.report import ImportReport, Note
 
@@ -118,12 +122,17 @@ class _Import:
         if (taken or parted) and self.on_taken == "refuse":
             keys = ", ".join(sorted(taken | parted))
             raise ImportFailed(f"the log has other sessions of these keys already: {keys}")
+        left = {key for key in parted if known.of(ids.session_stream(key)).erased}
+        parted -= left
         if parted:
             before, planned = planned, plan_survey(found, log_id=log.log_id, taken=taken | parted)
             left_open = appending.begun(before, planned, known)
             self._append(left_open)
             what = "was begun by an import that was cut off; finished as it was begun"
             notes += [Note(subject=stream, what=what) for stream in left_open.versions]
+        what = "went on here, and lines of it were erased: it gets nothing more of the state, which still has their words"
+        notes += [Note(subject=key, what=what) for key in sorted(left)]
+        planned = msgspec.structs.replace(planned, planned=_without(planned, left))
         new = appending.fresh(planned, known)
         self._append(new)
         what = "goes on in the state; left as an earlier import had closed it"
@@ -133,9 +142,20 @@ class _Import:
             Note(subject=stream, what=f"{count} messages {what}")
             for stream, count in _given_up(planned, known).items()
         ]
-        reported = log.stream(_report_stream(planned.import_id), limit=1)
+        changed = [item for item in planned.planned if known.of(item.stream).has_changed(item)]
+        what = "lines or entries have other words in the state than they were imported with, which stay"
+        notes += [
+            Note(subject=stream, what=f"{count} {what}")
+            for stream, count in Counter(item.stream for item in changed).items()
+        ]
+        import_id = planned.import_id
+        if changed:
+            parts = (import_id, "changed", *(item.draft.id for item in changed))
+            import_id = ids.derive(log.log_id, "import", *parts)
+        reported = log.stream(_report_stream(import_id), limit=1)
         report = msgspec.structs.replace(
             planned.report,
+            import_id=import_id,
             appended=self.appended,
             already_imported=self.appended == 0 and bool(reported),
             notes=(*planned.report.notes, *notes),
@@ -179,6 +199,16 @@ def _parted(found: Survey, planned: ImportPlan, known: appending.KnownStreams) -
         if here.goes_on and lines.get(stream, set()) - here.events:
             parted.add(str(session.key))
     return parted
+
+
+def _without(planned: ImportPlan, keys: Collection[str]) -> tuple[Planned, ...]:
+    """Return the events of a plan without those of sessions, and of the flows that they have part in."""
+    left = {ids.session_stream(key) for key in keys}
+    for item in planned.planned if keys else ():
+        event = item.draft.event
+        if isinstance(event, FlowAccepted) and not {event.requester, event.asked}.isdisjoint(keys):
+            left.add(item.stream)
+    return tuple(item for item in planned.planned if item.stream not in left)
 
 
 def _given_up(planned: ImportPlan, known: appending.KnownStreams) -> Counter[str]:

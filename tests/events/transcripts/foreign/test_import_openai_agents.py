@@ -131,3 +131,19 @@ def test_the_library_of_today_is_read_from_a_server(log: PortableLog, postgres: 
 
     assert (report.skipped, again.already_imported) == ((), True)
     assert facts.text_of(messages(log)[-1]) == "It is rain in Rome"
+
+
+@pytest.mark.clause("IN-3", "ERASE-4")
+def test_no_id_of_a_line_is_made_of_its_words(tmp_path: Path) -> None:
+    path = recorded("agents-plain", tmp_path)
+    before = [file.lines for file in read_framework("openai-agents", str(path), None).files]
+    with sqlite3.connect(path) as rows:
+        rows.execute("UPDATE agent_messages SET message_data = replace(message_data, 'rain', 'snow')")
+    after = [file.lines for file in read_framework("openai-agents", str(path), None).files]
+
+    assert before != after
+    assert named(before) == named(after)
+
+
+def named(files: list[tuple[tuple[int, bytes], ...]]) -> list[list[str]]:
+    return [[msgspec.json.decode(line)["id"] for _, line in lines] for lines in files]

@@ -1,6 +1,5 @@
 """Makes the facts of a session's stream: its opening, its lines in order, resets, its entry (IMP-1 to 3)."""
 
-import hashlib
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
@@ -39,7 +38,7 @@ class _Item(NamedTuple):
 
 
 def line_event_id(log_id: str, key: str, generation: Generation, line: Line) -> str:
-    """Return the event id of a line, from its content, whatever the place of the directory or of an archived file."""
+    """Return the event id of a line, from its id or number in its transcript, whatever the place of the directory or of an archived file."""
     return ids.derive(log_id, "import", "line", key, generation.agent, generation.stem, line.identity)
 
 
@@ -176,8 +175,7 @@ def _entries(generation: Generation, following: Generation | None) -> Iterator[_
                 began.path if began.line else ""
             )  # behind the lines of its own generation, before those of the next
             place = min(place, began._replace(path=path, line=_BEHIND, rank=number))
-        digest = hashlib.sha256(entry.source.encode()).hexdigest()
-        step = f"entry {generation.session_id} {entry.key} {digest}"
+        step = f"entry {generation.session_id} {entry.key} {updated}"
         yield _Item(place, _imported(generation, entry, updated), step)
 
 
