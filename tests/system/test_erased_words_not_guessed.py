@@ -85,6 +85,14 @@ class Played:
         turn.tools.call("sessions_search", {"query": word})
         turn.tools.call("sessions_send", {"sessionKey": B, "message": word, "timeoutSeconds": 0})
         self.children.append(turn.tools.call("sessions_spawn", {"task": word, "agentId": "b"}))
+        # By other doors, from within the run.
+        inbound: Any = {"channel": "chat", "chat_id": "v", "sender": "v", "agent_id": "b", "text": word}
+        self.system.inbound(**inbound)
+        self.system.inbound(**inbound, deliver=False)
+        self.system.gateway.perform("chat.inject", {"sessionKey": B, "message": word})
+        tools = self.system.tools(A)
+        tools.call("sessions_send", {"sessionKey": B, "message": word, "timeoutSeconds": 0})
+        self.children.append(tools.call("sessions_spawn", {"task": word, "agentId": "b"}))
 
     def _fails(self, _out: Outbound) -> None:
         raise RuntimeError(self.word)
@@ -127,6 +135,7 @@ class Played:
         self.children.append(tools.call("sessions_spawn", spawned))
         self.runtime.run_for(60)
         self._inbound("act")
+        assert len(self.children) == 3  # all was said, up to the last of it
         while held := self._call("exchanges.held")["held"]:
             self._call("exchanges.release", runId=held[0]["runId"])
         self._inbound("the last")

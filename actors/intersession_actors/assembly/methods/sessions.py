@@ -32,7 +32,7 @@ from intersession_actors.rules.policy.spawning import THINKING_LEVELS
 from intersession_actors.rules.policy.windows import find_model, model_names, reckon
 from intersession_events.basics import ids
 from intersession_events.basics.plain_json import JsonMapping, present
-from intersession_events.facts import Message, Provenance, TextBlock
+from intersession_events.facts import ERASED, Event, Message, MessageRecorded, Provenance, TextBlock, text_of
 from intersession_projections.views.sessions.row import SessionRow
 
 MOST_PREVIEWS: Final = 64
@@ -82,7 +82,16 @@ class GatewaySessions:
             raise ToolRefused("not_visible", not_visible(given.session_key))
         service = self._service
         text = f"[{given.label}] {given.message}" if given.label else given.message
-        within = asked_within(service, call.caller, "chat.inject", digest_of([str(found.key), text]))
+
+        def is_same(event: Event) -> bool:
+            return (
+                isinstance(event, MessageRecorded)
+                and event.session_id == found.session_id
+                and text_of(event.message) in {text, ERASED}
+            )
+
+        words = digest_of([str(found.key), text])
+        within = asked_within(service, call.caller, "chat.inject", words, is_same)
         message_id = service.new_id() if within is None else within[0]
         if (
             within is not None

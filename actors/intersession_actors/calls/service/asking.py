@@ -23,7 +23,22 @@ from intersession_actors.rules.policy.chain import CarryOn, Chain, Tripped, begu
 from intersession_actors.running.runtime.threads import Threads
 from intersession_events.basics import ids
 from intersession_events.basics.keys.key import SessionKey
-from intersession_events.facts import Budget, ChatType, OpenedBy, Provenance, SendRefused, SessionOpened
+from intersession_events.facts import (
+    Budget,
+    ChatType,
+    Event,
+    ExchangeAccepted,
+    FlowAccepted,
+    InboundTaken,
+    MessageRecorded,
+    OpenedBy,
+    Provenance,
+    RunQueued,
+    SendRefused,
+    SessionOpened,
+    SpawnAccepted,
+    topics_of,
+)
 from intersession_projections.views.sessions.row import SessionRow
 
 COMMIT_TIMEOUT_S: Final = 30.0
@@ -113,17 +128,59 @@ class MessageRequest(NamedTuple):
     spent_by: tuple[Named, ...] = ()
 
 
-def asked_within(service: Service, caller: Caller, what: str, words: str) -> tuple[str, bool] | None:
-    """Return an id derived from the running call's own and its content: a repeated attempt gets the same ids.
+def asked_within(
+    service: Service, caller: Caller, what: str, words: str, is_same: Callable[[Event], bool]
+) -> tuple[str, bool] | None:
+    """Return the id that a call within a run or a delivery asks under, and whether an attempt before did: then it is that one's.
 
-    `what` is the tool or method, `words` the digest of what is said. With the id comes whether an attempt before may have asked
-    for it. None: nothing that could be tried again led to it.
+    `what` is the tool or method, `words` the digest of what is said; `is_same` tells whether an event is what the call begins.
+    An id begins as those of its attempt do and is random else, so that it has nothing of the words (ERASE-4). None: nothing that
+    could be tried again led to the call.
     """
-    cause = cause_of(service, caller)
+    cause, log_ids = cause_of(service, caller), service.log.log_ids
     if cause is None or cause.of is None:
         return None
-    said = (cause.of, caller.name, what, words)
-    return ids.derive(service.log.log_id, "run", *said, cause.times.next(said)), cause.attempt > 1
+    own, *before = (
+        ids.derive(log_id, "run", cause.of, attempt)[:_SHARED]
+        for attempt in range(cause.attempt, 0, -1)
+        for log_id in log_ids
+    )
+    if cause.attempt > 1:
+        said = (cause.of, caller.name, what, words)
+        first = ids.derive(log_ids[0], "run", *said, cause.times.next(said))  # as the first logs had it
+        again = cause.again(
+            partial(_begun_before, service, cause.of, cause.session_key),
+            lambda one, event: one == first or (one.startswith(tuple(before)) and is_same(event)),
+        )
+        if again is not None:
+            return again, True
+    return own + ids.derive(log_ids[0], "run", service.new_id())[_SHARED:], False
+
+
+_SHARED: Final = 18
+"""How much of an id is alike in all that one attempt begins by other doors."""
+
+
+def _begun_before(service: Service, of: str, session_key: str) -> dict[str, Event]:
+    """Return what was begun since a run or a delivery began, by the ids that it was asked for under, in order."""
+    taken = service.reader.runs.taken_version(of)
+    stream, at = (ids.delivery_stream(of), 1) if taken is None else (ids.session_stream(session_key), taken)
+    since = service.log.stream(stream, after=at - 1, to=at)
+    found: dict[str, Event] = {}
+    for one in service.log.all(after=since[0].position if since else 0, topics=_BEGINS):
+        match one.event:
+            case RunQueued(run_id=named) | FlowAccepted(run_id=named):
+                found.setdefault(named, one.event)
+            case InboundTaken():
+                found.setdefault(one.stream.partition(":")[2], one.event)
+            case MessageRecorded(message=message):
+                found.setdefault(message.id, one.event)
+            case _:
+                pass
+    return found
+
+
+_BEGINS: Final = topics_of(RunQueued, ExchangeAccepted, SpawnAccepted, InboundTaken, MessageRecorded)
 
 
 def cause_of(service: Service, caller: Caller) -> Cause | None:

@@ -129,16 +129,23 @@ class Call:
 
     `requester` is the caller as policy judges it at this moment. `asks_for` is the id of the run that the call asks for, where
     that derives of what the call says and of what it is made in. `again`: what is there under that id was asked for by the same
-    call, made before by an attempt that was cut off, or where a fork was cut.
+    call, made before by an attempt that was cut off, or where a fork was cut. `digests` are recorded with what it begins.
     """
 
     def __init__(
-        self, caller: Caller, requester: Requester, *, asks_for: str | None = None, again: bool = False
+        self,
+        caller: Caller,
+        requester: Requester,
+        *,
+        asks_for: str | None = None,
+        again: bool = False,
+        digests: tuple[str, ...] = (),
     ) -> None:
         self.caller = caller
         self.requester = requester
         self.asks_for = asks_for
         self.again = again
+        self.digests = digests
         self.summary: AccessSummary | None = None
         """What the call decided about access, for its receipt (VIS-4); None while it has decided nothing."""
 

@@ -140,7 +140,17 @@ def _named(service: Service, message: InboundMessage, files: Sequence[MessageFil
     """
     own = _Named("", *_digests_of(message, files), (message.text, tuple(file.block.sha256 for file in files)))
     if message.message_id is None:
-        within = asking.asked_within(service, OPERATOR, "inbound", own.digest)
+
+        def is_same(event: facts.Event) -> bool:
+            match event:
+                case facts.RunQueued(digests=digests):
+                    return facts.same_request(digests, (own.digest,))
+                case facts.InboundTaken():
+                    return _says(service, event, own)
+                case _:
+                    return False
+
+        within = asking.asked_within(service, OPERATOR, "inbound", own.digest, is_same)
         return (
             own._replace(run_id=service.new_id(), for_ever=False)
             if within is None

@@ -344,7 +344,7 @@ def _accepted(send: Send, target: Target, verdict: Verdict) -> ExchangeAccepted:
         loop=no_loop is None,
         loop_reason=no_loop,
         idempotency_key=send.idempotency_key,
-        request_digests=(send.digest,) if send.asked is None else (send.digest, send.asked),
+        request_digests=(send.digest, *(() if send.asked is None else (send.asked,)), *send.call.digests),
         timeout_ms=round(send.timeout * 1000),
         send_rule=verdict.rule,
         target_version=0 if target.row is None else target.row.version,

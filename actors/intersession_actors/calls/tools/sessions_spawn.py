@@ -253,7 +253,7 @@ def _accepted(
         sandboxed=allowed.sandboxed,
         depth=allowed.depth,
         idempotency_key=given.idempotency_key,
-        request_digests=(asked.digest,),
+        request_digests=(asked.digest, *call.digests),
         attachments=_attachments(service, allowed.agent_id, files, spawn_id) if files else None,
         mount_path=asked.mount_path,
         awaited_until_ms=service.clock.now_ms() + milliseconds(given.wait) if given.wait else 0,

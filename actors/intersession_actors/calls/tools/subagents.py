@@ -15,7 +15,6 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate import limits
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.rules.policy.access import may_act_as
-from intersession_events.basics import ids
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import Message, Provenance, SpawnAccepted, ready
 from intersession_projections.views.flows.rows import SpawnSummary
@@ -178,7 +177,7 @@ def _steered(service: Service, call: Call, key: str, one: _Child, text: str | No
         raise ToolRefused("policy_denied", error, judged=verdict.judged)
     asked_for = asking.run_id_of(service, call, method="subagents", idempotency_key=None)
     message = Message(
-        id=ids.derive(service.log.log_id, "message", asked_for),
+        id=asked_for,  # a later attempt finds it by that
         role="user",
         content=text,
         timestamp=service.clock.now_ms(),

@@ -52,7 +52,18 @@ from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_events.basics import ids
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue
-from intersession_events.facts import Message, SessionOpened, ToolCallBlock
+from intersession_events.facts import (
+    ERASED,
+    Event,
+    FlowAccepted,
+    Message,
+    MessageRecorded,
+    RunQueued,
+    SessionOpened,
+    ToolCallBlock,
+    same_request,
+    text_of,
+)
 from intersession_projections.views.held_calls import HeldCalls
 
 _AS_LONG_AS_IT_TAKES_S: Final = 1e9
@@ -323,8 +334,8 @@ class Tools(ToolBox):
         if writer is not None and not is_read_from_log(name):
             asked = {"name": name, "args": arguments}
             return handed_on(self._service.log, writer, self._caller, INVOKE, asked)
-        asks_for, again = self._asks_for(said, recording)
-        call = Call(self._caller, self._requester(), asks_for=asks_for, again=again)
+        asks_for, again, digests = self._asks_for(said, recording)
+        call = Call(self._caller, self._requester(), asks_for=asks_for, again=again, digests=digests)
         try:
             return self._tool(name, call.requester).call(self._service, call, arguments)
         except ToolRefused as refused:
@@ -338,26 +349,41 @@ class Tools(ToolBox):
             if call.summary is not None:
                 self._service.receipts.keep(self._caller, name, arguments, call.summary)
 
-    def _asks_for(self, said: _CallIdentity, recording: _Recording | None) -> tuple[str | None, bool]:
-        """Return the id of a call's run, if it derives from the call, and whether it may exist already."""
+    def _asks_for(
+        self, said: _CallIdentity, recording: _Recording | None
+    ) -> tuple[str | None, bool, tuple[str, ...]]:
+        """Return the id of a call's run, if it derives from the call, and whether it may exist already.
+
+        With it come the digests by which a later attempt finds it, where the call itself is not on record.
+        """
         service, run = self._service, self._caller.run
         before = None if recording is None else recording.before
         asked = self._asked_before(before)
         if asked is not None:
-            return asked, True
+            return asked, True, ()
         if said.arguments.get("idempotencyKey") is not None:
-            return None, before is not None  # its key says which call it is
+            return None, before is not None, ()  # its key says which call it is
         if run is not None and recording is not None:
             made = recording.call_id, run.run_id, said.words, said.time
-            return asks_for(service.log.log_id, *made), before is not None
+            return asks_for(service.log.log_id, *made), before is not None, ()
         if said.name not in TOOLS or TOOLS[said.name].reads:
-            return None, False
+            return None, False, ()
         words = words_of(said.name, said.arguments)
-        within = asked_within(service, self._caller, said.name, words)
+
+        def is_same(event: Event) -> bool:
+            match event:
+                case RunQueued(digests=digests) | FlowAccepted(digests=digests):
+                    return same_request(digests, (words,))
+                case MessageRecorded(message=message):
+                    return text_of(message) in {said.arguments.get("message"), ERASED}
+                case _:
+                    return False
+
+        within = asked_within(service, self._caller, said.name, words, is_same)
         if within is None and self._number is not None:
             number, again = self._number
-            return ids.derive(service.log.log_id, "run", self._caller.name, "door", number), again
-        return within or (None, False)
+            return ids.derive(service.log.log_id, "run", self._caller.name, "door", number), again, ()
+        return (None, False, ()) if within is None else (*within, (words,))
 
     def _tool(self, name: str, requester: Requester) -> Tool:
         known = workshop(self._service.config, requester)

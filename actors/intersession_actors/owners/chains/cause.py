@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.running.runtime.clock import Clock
-from intersession_events.facts import Budget
+from intersession_events.facts import Budget, Event
 
 LEFT_BEHIND_S: Final = 60.0
 """How long a task that a call began, and left behind, goes on with its chain. It may go on for ever, for others."""
@@ -51,6 +51,8 @@ class Cause:
         self.session_key, self.budget, self.event = caused.session_key, caused.budget, caused.event
         self.of, self.attempt = caused.of, caused.attempt
         self.times = Times()
+        self._begun: dict[None, dict[str, Event]] = {}
+        """What the attempts before began by other doors, and this one has not again, by the ids that it was asked for under."""
         self.clock = clock
         self.calls = 0
         """How many calls for it have not come back."""
@@ -60,6 +62,16 @@ class Cause:
     def inside(self) -> "_Inside":
         """Be the cause of everything in the block."""
         return _Inside(self)
+
+    def again(
+        self, begun: Callable[[], dict[str, Event]], is_same: Callable[[str, Event], bool]
+    ) -> str | None:
+        """Return the id of what an attempt before began by the same call; each once. `begun` reads all that these began."""
+        known = self._begun.get(None) or self._begun.setdefault(
+            None, begun()
+        )  # of two threads that read it, one is first
+        same = (one for one, event in list(known.items()) if is_same(one, event))
+        return next((one for one in same if known.pop(one, None) is not None), None)
 
     @property
     def goes_on(self) -> bool:
