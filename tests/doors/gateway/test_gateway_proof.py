@@ -198,6 +198,16 @@ def test_commands_give_no_token_to_a_listener_that_has_the_lock(
     assert "the message" not in "".join(heard)
 
 
+def test_a_client_that_can_not_speak_tls_says_what_to_do(gateway: LiveGateway, tmp_path: Path) -> None:
+    proxy = TlsProxy(gateway.port, tmp_path)
+    with proxy.running(), pytest.raises(ToolRefused, match="SSL_CERT_FILE names") as untrusted:
+        GatewayClient(proxy.address, TOKEN)
+    with pytest.raises(ToolRefused, match="give its http:// address") as plain:
+        GatewayClient(gateway.address.replace("http", "https"), TOKEN)
+
+    assert (untrusted.value.code, plain.value.code) == ("unavailable", "unavailable")
+
+
 @pytest.mark.clause("STBY-6")
 def test_to_an_announced_address_the_token_is_proven_by_the_name_that_is_advertised_and_not_sent(
     gateway: LiveGateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

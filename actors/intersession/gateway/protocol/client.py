@@ -1,6 +1,7 @@
 """A small client of the gateway's WebSocket protocol, for commands beside a running gateway."""
 
 import json
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -50,7 +51,9 @@ class GatewayClient(Closing):
             )
             self._opened: ClientConnection = opening.__enter__()
         except (OSError, WebSocketException) as error:
-            raise ToolRefused("unavailable", f"the gateway at {address} can't be reached: {error}") from None
+            raise ToolRefused(
+                "unavailable", f"the gateway at {address} can't be reached: {_why(error)}"
+            ) from None
         try:
             self._known_to_each_other(address, token)
         except ToolRefused as refused:
@@ -164,6 +167,14 @@ class GatewayClient(Closing):
         except WebSocketException as error:
             raise ToolRefused("unavailable", f"the gateway closed the connection: {error}") from None
         return frame
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"{error}; SSL_CERT_FILE names the certificates that are trusted"
+    if isinstance(error, ssl.SSLError):
+        return f"{error}; the gateway itself speaks no TLS, give its http:// address, or that of a proxy"
+    return str(error)
 
 
 def refused_by(error: JsonMapping) -> ToolRefused:
