@@ -21,7 +21,7 @@ from intersession_events.copies.encrypting import encrypted_in_place
 from intersession_events.copies.following.taking import LogCopy
 from intersession_events.copies.forks.files import forks_beside
 from intersession_events.copies.migrating import migrate
-from intersession_events.facts import ForkEdit, RunCompleted, RunFailed
+from intersession_events.facts import ForkEdit, RunCompleted, RunFailed, may_say
 from intersession_events.log.recorded import Draft
 from intersession_events.log.verifying.files import files_compared
 from intersession_events.log.verifying.report import VerifyReport
@@ -547,6 +547,23 @@ def written_in_clear(booth: Booth) -> None:
     system.close()
 
 
+@pytest.mark.ci
+@pytest.mark.clause("CRYPT-7")
+def test_what_is_in_clear_from_before_is_told(booth: Booth, tmp_path: Path) -> None:
+    written_in_clear(booth)
+    booth.start(AGENTS, {}, with_key(master_key(tmp_path))).close()
+
+    shown, found = ran("encryption", "show", "--store", booth.url), ran("doctor", "--store", booth.url)
+    first = ran("encryption", "show", "--store", booth.url, "--json").json["clearFrom"]
+
+    with open_log(booth.url, read_only=True) as log:
+        assert min(one.position for one in log.all() if may_say(one.event)) == first
+    assert [f"from #{first} on" in shown.out, f"from position {first} on" in found.out] == [True, True]
+    applied(booth, tmp_path)
+    assert ran("encryption", "show", "--store", booth.url, "--json").json["clearFrom"] is None
+    assert "in clear" not in ran("doctor", "--store", booth.url).out
+
+
 def applied(booth: Booth, folder: Path) -> Any:
     given = folder / "host.json"
     given.write_text(json.dumps(with_key(master_key(folder))))
@@ -727,23 +744,26 @@ def test_a_plain_log_has_no_keys_to_be_shown_or_rotated(booth: Booth, tmp_path: 
 def test_a_backup_is_restored_beside_its_keys_and_without_what_was_forgotten_since(
     booth: Booth, tmp_path: Path, logs: Any
 ) -> None:
-    if not logs.are_files:
-        pytest.skip("a copy of a log on a server is a dump")
     system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
-    said(system, f"tell me of {CANARY}")
+    said(system, f"tell me of {CANARY}", files=[File(data=PICTURE)])
+    sent = {"sessionKey": OPS, "message": f"about {CANARY}", "idempotencyKey": "1"}
+    system.gateway.call("agent.wait", {"runId": system.gateway.call("chat.send", sent).get("runId", "")})
     settled(system)
-    made = ran("backup", tmp_path / "copy.db", "--store", booth.url)
-    assert f"keep a copy of {located(booth.url).place}.keys" in made.out
+    rows = () if logs.are_files else ("--rows",)  # else it is a dump
+    made = ran("backup", tmp_path / "copy.db", "--store", booth.url, *rows)
+    assert rows or f"keep a copy of {located(booth.url).place}.keys" in made.out
     system.erase(MAIN)
     said(system, "we begin anew")
     system.close()
     target = logs.at(tmp_path / "there", "restored")
     place = Path(f"{located(target).place}.keys")
-    place.parent.mkdir(parents=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
     refused = ran("restore", tmp_path / "copy.db", "--store", target)
     assert "its keys are not at" in refused.out + refused.err
     shutil.copy(f"{located(booth.url).place}.keys", place)
-    assert ran("restore", tmp_path / "copy.db", "--store", target).exit_code == 0
-    assert CANARY not in words(target)
+    restored = ran("restore", tmp_path / "copy.db", "--store", target)
+    assert (restored.exit_code, restored.err) == (0, "")
+    assert words(target).count(CANARY) == 2  # to ops, and of it: nobody has these forgotten
     assert "[encrypted]" in words(target)
+    assert where(target, tmp_path, CANARY.encode()) == []
     assert ran("verify", "--store", target).exit_code == 0

@@ -121,6 +121,8 @@ def _put(copy: Path, where: Located) -> None:
         taken = Path(room) / "log.db"
         with SqliteLog(copy, read_only=True) as there:
             back_up(there, taken)
+        if (keys := file_of(where.place)).exists():  # where they were to be put before
+            file_of(str(taken)).symlink_to(keys)
         with Screen().progress("Copying") as progress:
             migrate(
                 str(taken),
