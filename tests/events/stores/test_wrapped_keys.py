@@ -106,6 +106,23 @@ def test_data_beside_rows_comes_back_and_no_nonce_twice_but_with_the_same_data(
     assert keys.locked(one, "another")[nonce] != first[nonce]
 
 
+@pytest.mark.clause("CRYPT-4")
+def test_a_key_is_destroyed_without_reading_all_others_again_however_it_is_written(
+    keys: Keyring, file: KeyFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys.prepare(["session:a", "session:b", "session:c"])
+    header, first, *others = Path(file.shown).read_text().splitlines(keepends=True)
+    turned = json.dumps(dict(reversed(json.loads(first).items())), separators=(",", ":")) + "\n"
+    Path(file.shown).write_text("".join([header, turned, *others]))
+    assert keys.of("session:a") is not None
+    keys.all()
+    monkeypatch.setattr(KeyFile, "load", None)
+    keys.destroy(keys.ids(["session:a", "session:b"]), 1)
+    assert [keys.of(f"session:{name}") is None for name in "abc"] == [True, True, False]
+    monkeypatch.undo()
+    assert [key.owner for key in again(file).all() if key.destroyed is None] == ["session:c"]
+
+
 @pytest.mark.clause("CRYPT-6")
 def test_each_changed_letter_of_a_ciphertext_is_noticed(keys: Keyring) -> None:
     _, sealed = stored(keys, failed("the words"))

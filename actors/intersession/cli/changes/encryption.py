@@ -44,7 +44,9 @@ def show(*, common: Common = COMMON) -> Answer:
     with reading_log(common) as log:
         if log.keys is None:
             check_clear(log)
-        value: JsonObject = {"encrypted": False} if log.keys is None else _standing(log.keys)
+        value: JsonObject = (
+            {"encrypted": False} if log.keys is None else _standing(log.keys, log.clear_from())
+        )
 
     def shown(screen: Screen) -> None:
         if not value["encrypted"]:
@@ -56,6 +58,10 @@ def show(*, common: Common = COMMON) -> Answer:
         )
         screen.line(f"  {value['keys']} keys in {value['file']}, {value['destroyed']} destroyed")
         screen.line(f"  the master key: {value['masterKey'] or value['trouble']}")
+        if value["clearFrom"] is not None:
+            screen.line(
+                f"  words of before are in clear, from #{value['clearFrom']} on: stop the host, and run `intersession encryption apply`"
+            )
 
     return Answer(value, shown)
 
@@ -179,7 +185,7 @@ def rotate(
     return Answer({"ok": True, "keys": number}, lambda screen: screen.line(said))
 
 
-def _standing(keys: Keyring) -> JsonObject:
+def _standing(keys: Keyring, clear_from: int | None) -> JsonObject:
     known = keys.all()
     destroyed = sum(key.destroyed is not None for key in known)
     sessions = keys.header.sessions
@@ -190,5 +196,6 @@ def _standing(keys: Keyring) -> JsonObject:
         "keys": len(known) - destroyed,
         "destroyed": destroyed,
         "masterKey": None if keys.source is None else str(keys.source),
+        "clearFrom": clear_from,
         "trouble": None if keys.trouble is None else str(keys.trouble),
     }

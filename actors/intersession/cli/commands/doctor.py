@@ -145,7 +145,7 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
 
 
 def key_findings(log: Log) -> Iterator[Finding]:
-    """Yield what keeps the words of an encrypted log from being read (CRYPT-2)."""
+    """Yield what keeps the words of an encrypted log from being read (CRYPT-2), and which are not encrypted (CRYPT-7)."""
     try:
         check_clear(log)
     except BadKey as error:
@@ -153,6 +153,12 @@ def key_findings(log: Log) -> Iterator[Finding]:
             "keys_away",
             f"the log is kept encrypted, and what is encrypted can't be read: {error}",
             "bring the keys and the master key back, or say where that is in encryption.keys; no host starts without them",
+        )
+    if isinstance(log, PortableLog) and (first := log.clear_from()) is not None:
+        yield note(
+            "words_in_clear",
+            f"the log is kept encrypted, and words of before are in clear, from position {first} on",
+            "stop the host, and run `intersession encryption apply`",
         )
 
 

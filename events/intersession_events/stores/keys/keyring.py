@@ -8,7 +8,7 @@ hand is read like one whose words are gone. With the keys each row is seen as it
 import base64
 import hmac
 from collections.abc import Callable, Collection, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, final
@@ -16,7 +16,7 @@ from typing import Any, Final, final
 import msgspec
 
 from intersession_events.basics.crash_points import crash_point
-from intersession_events.basics.errors import CorruptEvent
+from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import Event, encode, has_words, left_of_payload, unsaid
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.row_state import SEALED, SHORT, WHOLE, Envelope, as_state, is_sealed, opened
@@ -80,6 +80,10 @@ class Keyring(WrappedKeys):
             row if words is None else (*row[:4], self._sealed(words[0], row[1], words[1]))
             for row, words in found
         ]
+
+    def has_clear_words(self, row: Row) -> bool:
+        """Whether a row has words in clear that are to be encrypted."""
+        return self._clear_words(row) is not None
 
     def _clear_words(self, row: Row) -> tuple[Envelope, bytes] | None:
         """Return a row's envelope, and what is left without its words; None where it has none that are kept so, or they are."""
@@ -223,6 +227,10 @@ def key_in(envelope: Envelope) -> str:
     return decoded(envelope.sealed.partition(".")[0])[:ID_BYTES].hex()
 
 
+_LOOKED_AT: Final = 1_000
+_IN_CLEAR: Final = (
+    f"{COLUMNS}WHERE NOT (substr(state, 1, 1) <> ? AND instr(state, ?) > 0) ORDER BY rowid LIMIT ?"
+)
 _ENCRYPTED: Final = "SELECT originator_version FROM stored_events WHERE originator_id=? AND substr(state, 1, 1) <> ? AND instr(state, ?) > 0"
 
 
@@ -260,6 +268,17 @@ def destroy_unused(keys: Keyring, streams: Collection[str], now_ms: int, cursor:
     # Parts of an unfinished answer may be in a copy of the database: what is shown from now on gets another key.
     keys.destroy([*ids, *keys.ids((UNFINISHED,))], now_ms)
     return len(ids)
+
+
+def clear_from(keys: Keyring, query: Query) -> int | None:
+    """Return the position of the first words in clear of streams that are kept encrypted; None if none of the first rows has some."""
+    with keys.as_stored():
+        rows = query(_IN_CLEAR, (SHORT, SEALED, _LOOKED_AT))
+    for row in rows:
+        with suppress(CorruptEvent, UnknownTopic):
+            if keys.has_clear_words(row):
+                return int(row[0])
+    return None
 
 
 def encrypt_page(keys: Keyring, after: int, page: int, cursor: Cursor) -> tuple[int, int]:

@@ -29,6 +29,9 @@ _SUFFIX: Final = ".keys"
 _DESTROYED: Final = "destroyed:"
 _LENGTH: Final = 80
 """Characters of a wrapped key."""
+_BEGINS: Final = b'{"id":"'
+_ID: Final = 32
+"""Digits of an id, behind that."""
 
 
 @ready
@@ -45,7 +48,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @ready
-class Wrapped(msgspec.Struct, frozen=True):
+class Wrapped(msgspec.Struct, frozen=True, gc=False):
     """A key, encrypted with the master key, and the stream or the file that it is for."""
 
     id: str
@@ -191,15 +194,22 @@ class HeldFile:
         os.fsync(self._file)
         crash_point("Y1")
 
-    def destroy(self, ids: Collection[str], now_ms: int) -> None:
-        """Write over keys where they stand: a new file would leave the blocks of this one. Others are passed over."""
-        at = 0
+    def destroy(self, ids: Collection[str], now_ms: int) -> Sequence[Wrapped]:
+        """Write over keys where they stand: a new file would leave the blocks of this one. Others are passed over.
+
+        Return what is left of them.
+        """
+        at, gone = 0, list[Wrapped]()
         for line in os.pread(self._file, os.fstat(self._file).st_size, 0).split(b"\n"):
-            key = _key_in(line)
+            # As we write a key, its id stands first, and most lines need not be decoded.
+            maybe = not line.startswith(_BEGINS) or line[len(_BEGINS) :][:_ID].decode(errors="replace") in ids
+            key = _key_in(line) if maybe else None
             if key is not None and key.id in ids and key.destroyed is None:
-                os.pwrite(self._file, _ENCODE(key.gone(now_ms)), at)
+                gone.append(key.gone(now_ms))
+                os.pwrite(self._file, _ENCODE(gone[-1]), at)
             at += len(line) + 1
         os.fsync(self._file)
+        return gone
 
 
 def _key_in(line: bytes) -> Wrapped | None:

@@ -110,7 +110,11 @@ class WrappedKeys:
     def ids(self, owners: Collection[str]) -> list[str]:
         """Return the ids of the keys of streams or files that are there, sorted."""
         wanted = frozenset(owners)
-        return sorted(key.id for key in self.all() if key.owner in wanted and key.destroyed is None)
+        with self._lock:
+            self._refresh()
+            return sorted(
+                key.id for key in self._by_id.values() if key.owner in wanted and key.destroyed is None
+            )
 
     def destroy(self, ids: Collection[str], now_ms: int) -> None:
         """Destroy keys for good: what they encrypted can't be read any more, here and in any copy of the log (CRYPT-4).
@@ -121,8 +125,14 @@ class WrappedKeys:
         if not ids:
             return
         with self._lock, self._records.held() as file:
-            file.destroy(frozenset(ids), now_ms)
-            self._load()
+            self._refresh()
+            # Not all keys are read again: it is the writer's turn, and there may be a hundred thousand.
+            for key in file.destroy(frozenset(ids), now_ms):
+                self._by_id[key.id] = key
+                self._open.pop(key.id, None)
+                if (known := self._of.get(key.owner)) is not None and known.id == key.id:
+                    del self._of[key.owner]
+            self._stamp = self._records.stamp()
 
     def rotate(self, source: Source, master: bytes) -> int:
         """Wrap all keys anew by another master key, and return their number (CRYPT-3).

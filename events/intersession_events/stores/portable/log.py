@@ -38,7 +38,7 @@ from intersession_events.log.work_queue import WorkQueue
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.folding.carrying import is_carried
 from intersession_events.stores.hosts.host import Hosts
-from intersession_events.stores.keys.keyring import Keyring, destroy_unused, without
+from intersession_events.stores.keys.keyring import Keyring, clear_from, destroy_unused, without
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.appends import NotTaken
@@ -377,6 +377,10 @@ class PortableLog(Gathers, Closing):
     def encrypted(self, envelope: Envelope) -> Unseen | str:
         """Say why an encrypted row can't be seen, or in words what is wrong with it."""
         return "away" if self.keys is None else self.keys.look(envelope)
+
+    def clear_from(self) -> int | None:
+        """Return the position of the first words in clear of an encrypted log; None if there are none, as far as is looked (CRYPT-7)."""
+        return None if self.keys is None else clear_from(self.keys, self.query)
 
     def keys_without(self, places: Iterable[tuple[str, int]]) -> tuple[int, Sequence[str]]:
         """Return how many keys an erasure of the events at these places, streams with versions, destroys, and what copies show still."""
