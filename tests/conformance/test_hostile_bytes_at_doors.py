@@ -12,11 +12,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from intersession import SessionSystem
-from intersession.gateway.admission.credentials import Credentials
-from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
+from intersession.gateway.process.mcp_mount import MCP_PATH
 from intersession.mcp.stdio import Wire, serve_stdio
 from support.doors.every import INITIALIZE
-from support.doors.gateway_live import CONNECT, GATEWAY, READER, TOKEN, LiveGateway, WireClient
+from support.doors.gateway_live import CONNECT, GATEWAY, READER, TOKEN, LiveGateway, WireClient, with_mcp
 from support.hostile import given, row_id, rows
 from support.running import WAIT
 
@@ -44,9 +43,7 @@ def system() -> Iterator[SessionSystem]:
 
 @pytest.fixture(scope="module")
 def gateway(system: SessionSystem) -> Iterator[LiveGateway]:
-    mount = mcp_mount(system, Credentials(lambda: system.config.gateway.auth))
-    assert mount is not None
-    with LiveGateway(system, mounts={MCP_PATH: mount}) as live:
+    with with_mcp(system) as live:
         yield live
 
 

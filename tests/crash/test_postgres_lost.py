@@ -146,11 +146,6 @@ def wait_for_standby(old: Server) -> None:
                 return
 
 
-def promoted(standby: Server) -> None:
-    with psycopg.connect(standby.url, autocommit=True) as connection:
-        connection.execute("SELECT pg_promote()")
-
-
 def taken_over(server: Server) -> PostgresLog:
     """Open a log whose writer is taken for dead, though it says now and then that it is not."""
     while True:
@@ -177,7 +172,7 @@ def test_a_standby_takes_over_with_all_that_was_acknowledged(moves: int, written
                 with loaded(log, written) as load:
                     load.wait_for(100)
                     old.kill()
-                    promoted(new)
+                    new.promote()
                     load.wait_for(100)
                 before = log.head()
 

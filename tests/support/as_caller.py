@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from intersession import SessionSystem, ToolRefused
+from intersession import Debugger, SessionSystem, ToolRefused
 from intersession_actors.calls.service.callers import Caller
+from intersession_actors.hindsight.debugger.view import View
 
 
 def called_by(caller: Caller, system: SessionSystem, method: str, params: dict[str, Any]) -> Any:
@@ -12,3 +13,9 @@ def called_by(caller: Caller, system: SessionSystem, method: str, params: dict[s
         return system.gateway.perform(method, params, caller=caller)
     except ToolRefused as refused:
         return dict(refused.as_result())
+
+
+def as_session(system: SessionSystem, key: str) -> Debugger:
+    """Return what a session is shown of a system's log."""
+    reader = system.debug.view.reader
+    return Debugger(View(reader, reader.requester(key)))

@@ -5,6 +5,8 @@ from typing import Any
 from intersession import SessionSystem
 from intersession_actors.hindsight.explaining.explained import Explaining
 from intersession_actors.hindsight.explaining.explanation import Explanation
+from intersession_actors.hindsight.replaying.redeciding.deciding_again import redecided_all
+from intersession_actors.hindsight.replaying.redeciding.sources import Sources
 from intersession_events.log.recorded import parts_in
 
 
@@ -17,3 +19,8 @@ def explained(system: SessionSystem, kind: type[Any]) -> list[Explanation]:
         if isinstance(item.event, kind)
         for one in explaining.of(item)
     ]
+
+
+def decided_alike(system: SessionSystem) -> bool:
+    """Whether today's rules decide all of a system's log as it was decided."""
+    return all(one.is_same for one in redecided_all(Sources(system.log.log_id, system.log.all())))

@@ -13,6 +13,7 @@ from intersession_events.stores.opened import located
 from intersession_events.stores.portable.reading.events import EventReader
 from support.any_log import ON_POSTGRES, Logs
 from support.doors.scripted_endpoint import scripted_endpoint
+from support.forks_played import Conversation, conversation
 from support.postgres.server import Server, postgres_server
 from support.running import Booth, Gate
 
@@ -109,3 +110,11 @@ def rows_read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     monkeypatch.setattr(EventReader, "stream", counting)
     return read
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
+    """A conversation to fork, which the tests of a module share."""
+    made = conversation(tmp_path_factory.mktemp("talk"))
+    yield made
+    made.system.close(grace=0)

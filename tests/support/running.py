@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeVar
 
-from intersession import SessionSystem
+from intersession import Failure, SessionSystem
 from intersession_actors.outside.agents.turn import Turn
 from intersession_events.basics import ids
 from intersession_events.facts import (
@@ -221,3 +221,40 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(block["text"] for block in content if block["type"] == "text")
+
+
+class Heard:
+    """A host's `on_failure`, asked for what it heard."""
+
+    def __init__(self) -> None:
+        self._failures: queue.SimpleQueue[Failure] = queue.SimpleQueue()
+        self.kinds: list[str] = []
+
+    def __call__(self, failure: Failure) -> None:
+        self.kinds.append(failure.kind)
+        self._failures.put(failure)
+
+    def next(self, kind: str) -> Failure:
+        """Wait for the next failure of a kind; the others before it are passed over."""
+        while True:
+            failure = self._failures.get(timeout=WAIT)
+            if failure.kind == kind:
+                return failure
+
+
+def wait_until(system: SessionSystem, happened: Callable[[], bool]) -> None:
+    """Wait until something is so that comes with an event."""
+    while True:
+        head = system.log.head()  # before it is looked: what comes meanwhile is not waited for
+        if happened():
+            return
+        assert system.log.wait_for(head + 1, timeout=WAIT) or happened()
+
+
+def at_rest(system: SessionSystem) -> None:
+    """Wait until nothing is under way any more."""
+    flows, runs = system.service.flows, system.service.runs
+    for _ in system.follow(0, timeout=WAIT):
+        if not (flows.open_deliveries() or flows.open_exchanges() or flows.open_spawns() or runs.open_runs()):
+            return
+    raise AssertionError("it goes on and on")

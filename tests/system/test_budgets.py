@@ -6,11 +6,10 @@ import pytest
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_actors.calls.service.callers import Caller
-from intersession_actors.hindsight.replaying.redeciding.deciding_again import redecided_all
-from intersession_actors.hindsight.replaying.redeciding.sources import Sources
 from intersession_events.facts import RunFailed, RunStarted, SendRefused, Usage
 from support.as_caller import called_by
 from support.doors.command_line import ran
+from support.explained import decided_alike
 from support.fakes import ManualClock
 from support.running import WAIT, Booth, Gate, recorded
 
@@ -30,10 +29,6 @@ def spends(turn: Turn) -> Reply:
 def speak(system: SessionSystem, text: str = "hi", **given: Any) -> dict[str, Any]:
     message = {"channel": "telegram", "chat_id": "42", "sender": "ann", "wait": WAIT, **given}
     return {**system.inbound(text=text, **message)}
-
-
-def decided_alike(system: SessionSystem) -> bool:
-    return all(one.is_same for one in redecided_all(Sources(system.log.log_id, system.log.all())))
 
 
 @pytest.mark.clause("LIMIT-1", "LIMIT-2")

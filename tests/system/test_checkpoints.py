@@ -5,53 +5,26 @@ import http.server
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from intersession import ConfigError, Failure, SessionSystem, echo
-from intersession_events.facts import CheckpointPublished, CheckpointTaken
+from intersession import ConfigError, SessionSystem, echo
+from intersession_events.facts import CheckpointTaken
 from intersession_events.log.recorded import Recorded
-from intersession_events.log.verifying.report import VerifyReport
-from intersession_events.log.verifying.verification import verify_log
-from intersession_events.proofs.published import Published, published_in
-from intersession_events.proofs.signatures import PublicKey, Trusted, write_private
-from intersession_events.stores.portable.log import PortableLog
-from support.checkpointed import key_of
+from intersession_events.proofs.published import published_in
+from intersession_events.proofs.signatures import Trusted, write_private
+from support.checkpointed import key_of, published, told, verified
 from support.fakes import ManualClock, look_at_clock
-from support.running import WAIT, Booth
+from support.running import Booth, Heard, wait_until
 
 AGENTS = {"main": echo()}
 
 
-def told(system: SessionSystem, text: str = "Hello") -> None:
-    answer = system.inbound(channel="web", chat_id="1", sender="ann", text=text, wait=WAIT)
-    assert answer["status"] == "ok"
-
-
 def checkpoints(system: SessionSystem) -> list[Recorded]:
     return [one for one in system.log.stream("log") if isinstance(one.event, CheckpointTaken)]
-
-
-def published(system: SessionSystem) -> list[CheckpointPublished]:
-    return [one.event for one in system.log.stream("log") if isinstance(one.event, CheckpointPublished)]
-
-
-def until(system: SessionSystem, happened: Callable[[], bool]) -> None:
-    """Wait until something is so that comes with an event."""
-    while True:
-        head = system.log.head()  # before it is looked: what comes meanwhile is not waited for
-        if happened():
-            return
-        assert system.log.wait_for(head + 1, timeout=WAIT) or happened()
-
-
-def verified(system: SessionSystem, *trusted: PublicKey, published: Sequence[Published] = ()) -> VerifyReport:
-    assert isinstance(system.log, PortableLog)
-    with system.log.again() as log:
-        return verify_log(log, trusted=Trusted(trusted), published=published)
 
 
 def of(settings: dict[str, Any]) -> dict[str, Any]:
@@ -62,7 +35,7 @@ def of(settings: dict[str, Any]) -> dict[str, Any]:
 def test_a_checkpoint_is_taken_after_so_many_new_events(booth: Booth) -> None:
     with booth.start(AGENTS, {}, of({"everyEvents": 5, "everySeconds": 0, "atStop": False})) as system:
         told(system)
-        until(system, lambda: bool(checkpoints(system)))
+        wait_until(system, lambda: bool(checkpoints(system)))
         first = checkpoints(system)[0].event
         assert isinstance(first, CheckpointTaken)
         assert first.position >= 5
@@ -79,7 +52,7 @@ def test_something_new_waits_only_so_many_seconds_for_one(booth: Booth) -> None:
         assert checkpoints(system) == []
         clock.advance(61_000)
         look_at_clock(system._parts.timers)
-        until(system, lambda: len(checkpoints(system)) == 1)
+        wait_until(system, lambda: len(checkpoints(system)) == 1)
 
 
 @pytest.mark.clause("CHECK-1")
@@ -119,7 +92,7 @@ def test_checkpoints_are_no_reason_for_checkpoints(booth: Booth, tmp_path: Path)
     with booth.start(AGENTS, {}, settings, clock=clock) as system:
         told(system)
         system.checkpoint()
-        until(system, lambda: bool(published(system)))
+        wait_until(system, lambda: bool(published(system)))
         head = system.log.head()
         for _ in range(3):
             clock.advance(3_600_000)
@@ -136,7 +109,7 @@ def test_a_configured_key_signs_and_shows_nowhere(booth: Booth, tmp_path: Path) 
         told(system)
         taken, status = system.checkpoint(), json.dumps(system.status())
         rows = b"".join(state for *_, state in system.log.rows(after=0))
-        report = verified(system, key.public)
+        report = verified(system, trusted=Trusted((key.public,)))
 
     secret = file.read_bytes().splitlines()[1]
     assert taken["keyId"] == key.public.id
@@ -190,7 +163,7 @@ def test_each_checkpoint_is_appended_to_the_file_and_that_is_recorded(booth: Boo
         for text in ("one", "two"):
             told(system, text)
             taken.append(system.checkpoint())
-            until(system, lambda: len(published(system)) == len(taken))
+            wait_until(system, lambda: len(published(system)) == len(taken))
         told(system, "three")
         assert system.status()["checkpoints"]["unpublished"] == {"file": 0}
 
@@ -241,7 +214,7 @@ def receiver() -> Iterator[Receiver]:
 def test_what_a_webhook_refuses_is_told_and_tried_again_and_the_log_goes_on(
     booth: Booth, receiver: Receiver
 ) -> None:
-    clock, failures = ManualClock(), list[Failure]()
+    clock, heard = ManualClock(), Heard()
     settings = of(
         {
             "everyEvents": 0,
@@ -250,26 +223,19 @@ def test_what_a_webhook_refuses_is_told_and_tried_again_and_the_log_goes_on(
             "publish": {"webhook": receiver.url, "allowHosts": ["127.0.0.1"]},
         }
     )
-    heard = threading.Semaphore(0)
-
-    def on_failure(failure: Failure) -> None:
-        if failure.kind == "checkpoint_unpublished":
-            failures.append(failure)
-            heard.release()
-
-    with booth.start(AGENTS, {}, settings, clock=clock, on_failure=on_failure) as system:
+    with booth.start(AGENTS, {}, settings, clock=clock, on_failure=heard) as system:
         told(system)
         first = system.checkpoint()
         for _ in range(2):
-            assert heard.acquire(timeout=WAIT)
+            heard.next("checkpoint_unpublished")
             told(system, "the log goes on")
             assert system.status()["checkpoints"]["unpublished"] == {"webhook": 1}
             assert "503" in system.status()["checkpoints"]["publishErrors"]["webhook"]
             clock.advance(300_000)
             look_at_clock(system._parts.timers)
-        until(system, lambda: bool(published(system)))
+        wait_until(system, lambda: bool(published(system)))
 
-        assert len(failures) == 2
+        assert heard.kinds.count("checkpoint_unpublished") == 2
         (key, body) = receiver.got[0]
         assert (key, published_in(body)[0].hash) == (first["hash"], first["hash"])
         assert system.status()["checkpoints"]["publishErrors"] == {}
@@ -285,7 +251,7 @@ def test_what_was_not_published_before_a_stop_is_published_by_the_next_start(
     with booth.start(AGENTS, {}, settings) as system:
         told(system)
         system.checkpoint()
-        until(system, lambda: len(published(system)) == 1)
+        wait_until(system, lambda: len(published(system)) == 1)
         file.unlink()
         file.mkdir()  # in its way
         told(system, "two")
@@ -294,7 +260,7 @@ def test_what_was_not_published_before_a_stop_is_published_by_the_next_start(
     file.rmdir()
 
     with booth.start(AGENTS, {}, settings) as system:
-        until(system, lambda: len(published(system)) == 2)
+        wait_until(system, lambda: len(published(system)) == 2)
         positions = [one.position for one in checkpoints(system)]
 
     lines = published_in(file.read_bytes())
@@ -316,26 +282,19 @@ def test_a_command_gets_each_as_a_line_without_a_shell(booth: Booth, tmp_path: P
     with booth.start(AGENTS, {}, settings) as system:
         told(system)
         taken = system.checkpoint()
-        until(system, lambda: bool(published(system)))
+        wait_until(system, lambda: bool(published(system)))
 
     assert published_in(got.read_bytes())[0].hash == taken["hash"]
     assert not (tmp_path / "x").exists()
 
 
 def test_a_command_that_fails_says_why(booth: Booth) -> None:
-    failed = threading.Semaphore(0)
-    failures: list[Failure] = []
-
-    def on_failure(failure: Failure) -> None:
-        if failure.kind == "checkpoint_unpublished":
-            failures.append(failure)
-            failed.release()
-
+    heard = Heard()
     program = "import sys; sys.exit('no space in the vault')"
     settings = of({"publish": {"command": [sys.executable, "-c", program]}})
-    with booth.start(AGENTS, {}, settings, on_failure=on_failure) as system:
+    with booth.start(AGENTS, {}, settings, on_failure=heard) as system:
         told(system)
         system.checkpoint()
-        assert failed.acquire(timeout=WAIT)
+        failure = heard.next("checkpoint_unpublished")
 
-    assert "no space in the vault" in (failures[0].error or "")
+    assert "no space in the vault" in (failure.error or "")

@@ -41,7 +41,7 @@ from support.doors.gateway_live import LiveGateway
 from support.encrypted import master_key, source, where, with_key
 from support.log_drafts import anywhere
 from support.processes.forked import ForkedCommand
-from support.running import WAIT, Booth, closed_exchange, merged, recorded
+from support.running import WAIT, Booth, at_rest, closed_exchange, merged, recorded
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 CANARY = "zanzibar"
@@ -67,13 +67,6 @@ AGENTS = {"main": main, "ops": ops}
 def said(system: SessionSystem, *texts: str, **more: Any) -> None:
     for text in texts:
         system.inbound(channel="chat", chat_id="42", sender="ann", text=text, wait=WAIT, **more)
-
-
-def settled(system: SessionSystem) -> None:
-    """Wait until nothing is under way any more."""
-    for _ in system.follow(0, timeout=WAIT):
-        if not system.service.flows.open_deliveries() and not system.service.runs.open_runs():
-            return
 
 
 def words(url: str) -> str:
@@ -112,7 +105,7 @@ def test_no_word_of_an_encrypted_log_lies_in_clear_anywhere(booth: Booth, tmp_pa
     with open_log(path, read_only=True) as log:  # as another process sees what it began with
         assert log.forked is not None
         assert log.forked.edits[0].value == f"not {CANARY}"
-    settled(system)
+    at_rest(system)
     assert CANARY in words(booth.url)
     assert verified(system).ok
     assert where(booth.url, tmp_path, CANARY.encode()) == []
@@ -148,7 +141,7 @@ def test_words_whose_keys_are_destroyed_are_gone_from_backups(
         pytest.skip("a copy of a log on a server is a dump")
     system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
     said(system, f"tell me of {CANARY}")
-    settled(system)
+    at_rest(system)
     backup = tmp_path / "backup.db"
     back_up(open_log(booth.url, read_only=True), backup)
     shutil.copy(f"{located(booth.url).place}.keys", f"{backup}.keys")
@@ -179,7 +172,7 @@ def test_one_command_forgets_a_session_and_names_what_backups_keep_of_it(
         system.gateway.call("agent.wait", {"runId": system.gateway.call("chat.send", sent).get("runId", "")})
     said(system, "please ask ops")
     closed_exchange(system, recorded(system, RunCompleted)[2].run_id)
-    settled(system)
+    at_rest(system)
     if logs.are_files:
         back_up(open_log(booth.url, read_only=True), tmp_path / "backup.db")
 
@@ -300,7 +293,7 @@ def test_encryption_begins_when_it_is_turned_on_and_may_be_of_some_sessions(
     sent = {"sessionKey": OPS, "message": f"about {CANARY}", "idempotencyKey": "1"}
     system.gateway.call("agent.wait", {"runId": system.gateway.call("chat.send", sent).get("runId", "")})
     said(system, "plain words of main's")
-    settled(system)
+    at_rest(system)
     assert [
         name for name in where(booth.url, tmp_path, b"weather") if "search" in name or "said" in name
     ] == []
@@ -321,7 +314,7 @@ def test_encryption_begins_when_it_is_turned_on_and_may_be_of_some_sessions(
 def test_a_moved_log_is_encrypted_with_keys_of_its_own(booth: Booth, tmp_path: Path, logs: Any) -> None:
     system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
     said(system, f"tell me of {CANARY}", files=[File(data=PICTURE)])
-    settled(system)
+    at_rest(system)
     system.fork(recorded(system, RunCompleted)[-1].run_id, at="end").close()
     system.close()
     target = logs.at(tmp_path, "moved")
@@ -397,9 +390,9 @@ def test_a_worker_without_a_key_is_given_the_words_of_its_calls_and_leaves_none(
     with beside(log_url, {"main": at_work, "ops": ops}, config=with_key(master_key(tmp_path))) as writer:
         writer.worker({}, channels={"chat": Channel(deliver=deliver)})
         writer.ask(f"please ask ops of {CANARY}")
-        settled(writer.system)  # its answer goes out beside whatever is asked next
+        at_rest(writer.system)  # its answer goes out beside whatever is asked next
         said(writer.system, f"{CANARY} again", files=[File(data=PICTURE)])
-        settled(writer.system)
+        at_rest(writer.system)
         assert verified(writer.system).ok
 
     assert seen == [
@@ -416,7 +409,7 @@ def test_a_door_with_the_keys_shows_the_words_until_they_are_forgotten(booth: Bo
     config = with_door(with_key(master_key(tmp_path)))
     system = booth.start(AGENTS, {"chat": MemoryChannel()}, config)
     said(system, f"tell me of {CANARY}")
-    settled(system)
+    at_rest(system)
     with writing(system), door(booth.url, config) as front:
         assert CANARY in words(booth.url)
         assert front.system.debug.search(CANARY)["hits"]
@@ -481,7 +474,7 @@ def test_a_writer_that_dies_beside_its_keys_leaves_none_that_should_be_gone(
 ) -> None:
     system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
     said(system, f"tell me of {CANARY}")
-    settled(system)
+    at_rest(system)
     system.close()
     died = subprocess.run([sys.executable, "-c", KILLED, booth.url, point], check=False, timeout=60)
     assert died.returncode == -signal.SIGKILL
@@ -540,7 +533,7 @@ def written_in_clear(booth: Booth) -> None:
     said(system, f"tell me of {CANARY}", "please ask ops")
     said(system, f"{CANARY} again", files=[File(data=PICTURE, name=f"{CANARY}.png")])
     closed_exchange(system, recorded(system, RunCompleted)[1].run_id)
-    settled(system)
+    at_rest(system)
     assert system.debug.search(CANARY)["hits"]
     with system.fork(recorded(system, RunCompleted)[-1].run_id, at="end", agents={"main": main}):
         pass
@@ -588,7 +581,7 @@ def test_what_was_written_before_is_encrypted_where_it_stands(booth: Booth, tmp_
     assert (applied(booth, tmp_path).json["payloads"], applied(booth, tmp_path).json["files"]) == (0, 0)
     again = booth.start(AGENTS, {"chat": MemoryChannel()})
     said(again, f"and {CANARY} once more")
-    settled(again)
+    at_rest(again)
     assert verified(again).ok
     assert again.erase(MAIN)["counts"]["keys"] > 1
     assert where(booth.url, tmp_path, CANARY.encode()) == []
@@ -667,7 +660,7 @@ def test_a_log_whose_encryption_was_killed_is_whole_and_is_encrypted_by_the_next
             assert verify_log(log).ok
     system = booth.start(AGENTS, {"chat": MemoryChannel()})
     said(system, "and we go on")
-    settled(system)
+    at_rest(system)
     system.close()
     assert applied(booth, tmp_path).json["payloads"] > 0
     assert where(booth.url, tmp_path, CANARY.encode()) == []
@@ -687,7 +680,7 @@ def test_a_copy_without_keys_follows_an_encrypted_log_and_proves_it(booth: Booth
     mirror.path.parent.mkdir()
     with LiveGateway(system) as live:
         said(system, f"tell me of {CANARY}", files=[File(data=PICTURE)])
-        settled(system)
+        at_rest(system)
         system.checkpoint()
         first = mirror.take(GatewaySource(live.address, token))
         report = ran("verify", "--store", mirror.path, "--json").json
@@ -748,7 +741,7 @@ def test_a_backup_is_restored_beside_its_keys_and_without_what_was_forgotten_sin
     said(system, f"tell me of {CANARY}", files=[File(data=PICTURE)])
     sent = {"sessionKey": OPS, "message": f"about {CANARY}", "idempotencyKey": "1"}
     system.gateway.call("agent.wait", {"runId": system.gateway.call("chat.send", sent).get("runId", "")})
-    settled(system)
+    at_rest(system)
     rows = () if logs.are_files else ("--rows",)  # else it is a dump
     made = ran("backup", tmp_path / "copy.db", "--store", booth.url, *rows)
     assert rows or f"keep a copy of {located(booth.url).place}.keys" in made.out

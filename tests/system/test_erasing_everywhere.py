@@ -14,7 +14,7 @@ from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import open_log
 from support.openclaw.samples import header, message, said, write_state
-from support.running import WAIT, Booth, Gate, merged, wait_for, wait_for_number
+from support.running import WAIT, Booth, Gate, at_rest, merged, wait_for, wait_for_number
 
 CHAT, OPS, SIDE = "agent:main:telegram:group:42", "agent:ops:main", "agent:side:main"
 SECRET = "the parcel lies under the third bridge"
@@ -157,20 +157,6 @@ def started(booth: Booth) -> SessionSystem:
             channel="telegram", chat_id="42", chat_type="group", sender="ann", text=text, wait=WAIT
         )
     return system
-
-
-def at_rest(system: SessionSystem) -> None:
-    """Wait until nothing is under way any more."""
-    flows = system.service.flows
-    for _ in system.follow(0, timeout=WAIT):
-        if not (
-            flows.open_deliveries()
-            or flows.open_exchanges()
-            or flows.open_spawns()
-            or system.service.runs.open_runs()
-        ):
-            return
-    raise AssertionError("it goes on and on")
 
 
 def copies(system: SessionSystem) -> list[str]:

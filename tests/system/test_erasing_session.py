@@ -14,7 +14,7 @@ from intersession_events.log.work_queue import CallId
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
-from support.running import WAIT, Booth, Gate, closed_exchange, recorded, texts, wait_for
+from support.running import WAIT, Booth, Gate, at_rest, closed_exchange, recorded, texts, wait_for
 from support.told_steps import steps_told
 from support.work_queue import offer, worker
 
@@ -45,16 +45,8 @@ def told(booth: Booth) -> SessionSystem:
             channel="telegram", chat_id="42", chat_type="group", sender="ann", text=text, wait=WAIT
         )
     closed_exchange(system, recorded(system, RunCompleted)[1].run_id)
-    wait_for_rest(system)
+    at_rest(system)
     return system
-
-
-def wait_for_rest(system: SessionSystem) -> None:
-    """Wait until no delivery is open any more."""
-    for _ in system.follow(0, timeout=WAIT):
-        if not system.service.flows.open_deliveries() and not system.service.runs.open_runs():
-            return
-    raise AssertionError("it goes on and on")
 
 
 def everything(system: SessionSystem) -> str:
@@ -241,7 +233,7 @@ def test_words_that_are_still_to_be_acted_on_are_not_erased(booth: Booth) -> Non
 
     gate.open()
     wait_for(system, RunCompleted)
-    wait_for_rest(system)
+    at_rest(system)
     assert system.erase(str(run["sessionKey"]))["erased"] > 0
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -33,28 +32,11 @@ from support.any_log import log_at
 from support.fakes import ManualClock
 from support.faulty_store import FAULT, disk_full, faulty
 from support.hosts_code import doubts, parrot, refuses
-from support.running import QUIET, WAIT, Booth, Gate, pass_time, pass_time_until, recorded, wait_for
+from support.running import QUIET, WAIT, Booth, Gate, Heard, pass_time, pass_time_until, recorded, wait_for
 
 MAIN = "agent:main:main"
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
 NOTHING: dict[str, Any] = {"runs": {"failureText": ""}}
-
-
-class Heard:
-    """A host's `on_failure`, asked for what it heard."""
-
-    def __init__(self) -> None:
-        self._failures: queue.SimpleQueue[Failure] = queue.SimpleQueue()
-
-    def __call__(self, failure: Failure) -> None:
-        self._failures.put(failure)
-
-    def next(self, kind: str) -> Failure:
-        """Wait for the next failure of a kind; the others before it are passed over."""
-        while True:
-            failure = self._failures.get(timeout=WAIT)
-            if failure.kind == kind:
-                return failure
 
 
 @pytest.fixture

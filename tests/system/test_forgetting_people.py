@@ -28,7 +28,7 @@ from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
 from support.openclaw.samples import header, message, said, write_state
-from support.running import WAIT, Booth, Gate, recorded, wait_for
+from support.running import WAIT, Booth, Gate, at_rest, recorded, wait_for
 
 DIRECT, GROUP = "agent:main:telegram:direct:ada", "agent:main:telegram:group:42"
 OPS, SIDE = "agent:ops:main", "agent:side:main"
@@ -88,14 +88,6 @@ def side(turn: Turn) -> str | Reply:
 def started(booth: Booth, **given: Any) -> SessionSystem:
     agents = {"main": main, "ops": ops, "side": side}
     return booth.start(agents, {"telegram": MemoryChannel()}, PEERS, **given)
-
-
-def at_rest(system: SessionSystem) -> None:
-    flows, runs = system.service.flows, system.service.runs
-    for _ in system.follow(0, timeout=WAIT):
-        if not (flows.open_deliveries() or flows.open_exchanges() or flows.open_spawns() or runs.open_runs()):
-            return
-    raise AssertionError("it goes on and on")
 
 
 def places(system: SessionSystem) -> list[str]:

@@ -6,9 +6,8 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn, load_config
 from intersession_actors.calls.service.pending import Pending
-from intersession_actors.hindsight.replaying.redeciding.deciding_again import redecided_all
-from intersession_actors.hindsight.replaying.redeciding.sources import Sources
 from intersession_events.facts import RunAborted, RunStarted, text_of
+from support.explained import decided_alike
 from support.running import WAIT, Booth, Gate, recorded, wait_for_number
 
 MAIN = "agent:main:main"
@@ -39,10 +38,6 @@ def speak(system: SessionSystem, text: str, **given: Any) -> str:
 
 def ended(system: SessionSystem, run_id: str) -> Any:
     return system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": int(WAIT * 1000)})
-
-
-def decided_alike(system: SessionSystem) -> bool:
-    return all(one.is_same for one in redecided_all(Sources(system.log.log_id, system.log.all())))
 
 
 @pytest.mark.clause("QUEUE-2")

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_actors.hindsight.replaying.redeciding.deciding_again import redecided_all
-from intersession_actors.hindsight.replaying.redeciding.sources import Sources
 from intersession_events.facts import Frame, RunAborted, SessionReset, text_of
+from support.explained import decided_alike
 from support.fakes import ManualClock
 from support.running import WAIT, Booth, Gate, all_said, closed_exchange, recorded
 
@@ -29,10 +28,6 @@ def speak(system: SessionSystem, text: str, **given: Any) -> dict[str, Any]:
 
 def ended(system: SessionSystem, answer: dict[str, Any]) -> Any:
     return system.gateway.call("agent.wait", {"runId": answer["runId"], "timeoutMs": 20_000})
-
-
-def decided_alike(system: SessionSystem) -> bool:
-    return all(one.is_same for one in redecided_all(Sources(system.log.log_id, system.log.all())))
 
 
 @pytest.mark.clause("RESET-2")

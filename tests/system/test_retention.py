@@ -24,7 +24,7 @@ from support.fakes import ManualClock
 from support.openclaw.samples import header, message, write_state
 from support.openclaw.samples import said as spoken
 from support.paths import ROOT
-from support.running import WAIT, Booth, Gate, pass_time, recorded, texts, wait_for, wait_for_number
+from support.running import WAIT, Booth, Gate, at_rest, pass_time, recorded, texts, wait_for, wait_for_number
 
 DAY_MS = 86_400_000
 GROUP = "agent:main:telegram:group:42"
@@ -51,13 +51,6 @@ def said(system: SessionSystem, text: str, *, to: str = "42", **more: Any) -> No
 
 def words(system: SessionSystem, key: str = GROUP) -> list[str]:
     return [text for _, text in texts(system.gateway.call("chat.history", {"sessionKey": key})) if text]
-
-
-def at_rest(system: SessionSystem) -> None:
-    for _ in system.follow(0, timeout=WAIT):
-        if not system.service.flows.open_deliveries() and not system.service.runs.open_runs():
-            return
-    raise AssertionError("it goes on and on")
 
 
 @pytest.mark.clause("FORGET-4")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from intersession import Reply, SessionSystem, Turn
+from intersession import SessionSystem
 from intersession_actors.owners.session.snapshots import snapshots_compared
 from intersession_events.basics.errors import LogError, LogRewritten
 from intersession_events.copies.following.source import LogSource
@@ -22,6 +22,7 @@ from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.view_proof import views_proven
 from intersession_events.transcripts.openclaw.importing import import_openclaw
 from intersession_projections.views.inline_views import inline_views
+from support.bundled import speak
 from support.checkpointed import checkpoint, key_of
 from support.every_day import every_day
 from support.file_tampering import FILES, KEPT
@@ -45,12 +46,6 @@ class Genuine(NamedTuple):
     unproven: Sequence[str]
     unsigned: Sequence[str]
     """What is not proven of it with the key that signed its checkpoints."""
-
-
-def speak(turn: Turn) -> str | Reply:
-    if turn.step == "message" and "ask" in turn.message:
-        turn.tools.call("sessions_send", {"sessionKey": OPS, "message": "how are you", "timeoutSeconds": 20})
-    return f"you said {turn.message}" if turn.step == "message" else Reply.skip()
 
 
 def told(path: Path, text: str) -> Event:

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,47 +13,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from intersession import ConfigError, Failure, SessionSystem, echo
-from intersession_events.facts import CheckpointPublished
+from intersession import ConfigError, SessionSystem, echo
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
-from intersession_events.log.verifying.report import VerifyReport
-from intersession_events.log.verifying.verification import verify_log
 from intersession_events.proofs.notes import PublishedNote
 from intersession_events.proofs.published import published_in
-from intersession_events.proofs.signatures import Trusted, trusted_keys, write_private
-from intersession_events.stores.portable.log import PortableLog
+from intersession_events.proofs.signatures import trusted_keys, write_private
+from support.checkpointed import published, told, verified
 from support.fakes import ManualClock, look_at_clock
-from support.running import WAIT, Booth
+from support.running import WAIT, Booth, Heard, wait_until
 from support.witnessing import HOST_KEY, ORIGIN, LiveWitness, live_witness
 
 AGENTS = {"main": echo()}
 
 
-def told(system: SessionSystem, text: str = "Hello") -> None:
-    assert system.inbound(channel="web", chat_id="1", sender="ann", text=text, wait=WAIT)["status"] == "ok"
-
-
-def receipts(system: SessionSystem, kind: str = "witness") -> list[CheckpointPublished]:
-    events = (one.event for one in system.log.stream("log"))
-    return [event for event in events if isinstance(event, CheckpointPublished) and event.to == kind]
-
-
 def has_cosigned(system: SessionSystem, times: int) -> bool:
-    return len(receipts(system)) == times
-
-
-def until(system: SessionSystem, happened: Callable[[], bool]) -> None:
-    while True:
-        head = system.log.head()
-        if happened():
-            return
-        assert system.log.wait_for(head + 1, timeout=WAIT) or happened()
-
-
-def verified(system: SessionSystem, trusted: Trusted, **more: Any) -> VerifyReport:
-    assert isinstance(system.log, PortableLog)
-    with system.log.again() as log:
-        return verify_log(log, trusted=trusted, **more)
+    return len(published(system, "witness")) == times
 
 
 def configured(folder: Path, *witnesses: LiveWitness, **more: Any) -> dict[str, Any]:
@@ -90,10 +63,10 @@ def test_witnesses_cosign_each_checkpoint_and_prove_it_with_their_keys_alone(
         for number in (1, 2):
             told(system, f"text {number}")
             last = system.checkpoint()
-            until(system, partial(has_cosigned, system, 2 * number))
-        until(system, lambda: bool(receipts(system, "file")))
+            wait_until(system, partial(has_cosigned, system, 2 * number))
+        wait_until(system, lambda: bool(published(system, "file")))
         both = trusted_keys([one.vkey, two.vkey])
-        report = verified(system, both)
+        report = verified(system, trusted=both)
         assert (report.ok, report.findings) == (True, ())
         assert report.checkpoints.cosigned_up_to == last["position"]
         assert report.checkpoints.cosigned_ms > 0
@@ -108,12 +81,12 @@ def test_witnesses_cosign_each_checkpoint_and_prove_it_with_their_keys_alone(
         again = system.checkpoint()
         assert again["note"].count("\n— ") == 3
         assert again["note"].startswith(f"{ORIGIN}\n{last['count']}\n")
-        assert verified(system, trusted_keys([one.vkey], quorum=1)).ok
+        assert verified(system, trusted=trusted_keys([one.vkey], quorum=1)).ok
 
-    published = notes(tmp_path)
-    assert [note.position for note in published][-1] == last["position"]
-    assert len(published[-1].note.signatures) == 3
-    assert published[-1].hash == last["hash"]
+    noted = notes(tmp_path)
+    assert [note.position for note in noted][-1] == last["position"]
+    assert len(noted[-1].note.signatures) == 3
+    assert noted[-1].hash == last["hash"]
 
 
 @pytest.mark.ci
@@ -127,12 +100,12 @@ def test_cosignatures_from_before_a_stop_count_for_the_quorum(booth: Booth, tmp_
         with booth.start(AGENTS, {}, settings, clock=clock, on_failure=lambda _: failed.release()) as system:
             told(system)
             last = system.checkpoint()
-            until(system, partial(has_cosigned, system, 1))
+            wait_until(system, partial(has_cosigned, system, 1))
             assert failed.acquire(timeout=WAIT)
         assert [len(note.note.signatures) for note in notes(tmp_path)] == [1]
         back = live_witness(tmp_path / "two", seed=9, name="witness.example/w2", port=gone.address[1])
         with back, booth.start(AGENTS, {}, settings, clock=clock) as system:
-            until(system, partial(has_cosigned, system, 2))
+            wait_until(system, partial(has_cosigned, system, 2))
     (note,) = [note for note in notes(tmp_path) if note.hash == last["hash"]]
     assert len(note.note.signatures) == 3
 
@@ -150,11 +123,11 @@ def test_a_note_whose_cosignatures_reached_no_target_goes_there_at_the_next_star
         told(system)
         system.checkpoint()
         assert failed.acquire(timeout=WAIT)
-        until(system, lambda: bool(receipts(system, "file")))
+        wait_until(system, lambda: bool(published(system, "file")))
         file.rename(kept)
         file.mkdir()  # nothing can be added to it
         with live_witness(tmp_path / "one", port=gone.address[1]):
-            while not receipts(system):
+            while not published(system, "witness"):
                 clock.advance(300_000)
                 look_at_clock(system._parts.timers)
                 system.log.wait_for(system.log.head() + 1, timeout=0.05)
@@ -162,9 +135,9 @@ def test_a_note_whose_cosignatures_reached_no_target_goes_there_at_the_next_star
     kept.rename(file)
     for _ in range(2):
         with booth.start(AGENTS, {}, settings, clock=clock) as system:
-            until(system, lambda: len(receipts(system, "file")) == 2)
+            wait_until(system, lambda: len(published(system, "file")) == 2)
     with booth.start(AGENTS, {}, settings, clock=clock) as system:
-        assert verified(system, trusted_keys([gone.vkey], quorum=1)).ok
+        assert verified(system, trusted=trusted_keys([gone.vkey], quorum=1)).ok
     assert file.read_text().count("\n\u2014 ") == 1 + 2
 
 
@@ -177,14 +150,14 @@ def test_a_log_that_was_made_anew_with_the_host_s_key_has_no_cosignatures(
     with live_witness(tmp_path / "one") as one, booth.start(AGENTS, {}, configured(tmp_path, one)) as system:
         told(system)
         system.checkpoint()
-        until(system, lambda: bool(receipts(system)))
-        (old,) = receipts(system)
+        wait_until(system, lambda: bool(published(system, "witness")))
+        (old,) = published(system, "witness")
         trusted = trusted_keys([one.vkey, str(HOST_KEY.public)])
-        assert verified(system, trusted).ok
+        assert verified(system, trusted=trusted).ok
     with SessionSystem(str(tmp_path / "anew.db"), agents=AGENTS, config=configured(tmp_path)) as system:
         told(system, "What was never said")
         last = system.checkpoint()
-        alone = verified(system, trusted)
+        alone = verified(system, trusted=trusted)
         assert (dict(alone.counts), alone.checkpoints.signed_up_to) == (
             {"checkpoint_unsigned": 1},
             last["position"],
@@ -192,7 +165,7 @@ def test_a_log_that_was_made_anew_with_the_host_s_key_has_no_cosignatures(
         forged = msgspec.structs.replace(old, position=last["position"])
         draft = Draft(event=forged, id="forged", time=1)
         system.log.append_now([StreamAppend(stream="log", expected=ANY_VERSION, drafts=(draft,))])
-        assert "checkpoint_forged" in verified(system, trusted).counts
+        assert "checkpoint_forged" in verified(system, trusted=trusted).counts
 
 
 @pytest.mark.ci
@@ -200,30 +173,25 @@ def test_a_log_that_was_made_anew_with_the_host_s_key_has_no_cosignatures(
 def test_a_witness_that_does_not_answer_holds_nothing_up_and_is_tried_again(
     booth: Booth, tmp_path: Path
 ) -> None:
-    clock, failed = ManualClock(), threading.Semaphore(0)
-
-    def on_failure(failure: Failure) -> None:
-        if failure.kind == "checkpoint_unpublished":
-            failed.release()
-
+    clock, heard = ManualClock(), Heard()
     with live_witness(tmp_path / "one") as gone:
         settings = configured(tmp_path, gone)
-    with booth.start(AGENTS, {}, settings, clock=clock, on_failure=on_failure) as system:
+    with booth.start(AGENTS, {}, settings, clock=clock, on_failure=heard) as system:
         told(system)
         system.checkpoint()
-        assert failed.acquire(timeout=WAIT)
+        heard.next("checkpoint_unpublished")
         told(system, "the log goes on")
         last = system.checkpoint()
-        until(system, lambda: len(receipts(system, "file")) >= 1)
+        wait_until(system, lambda: len(published(system, "file")) >= 1)
         status = system.status()["checkpoints"]
         assert status["unpublished"]["witness witness.example/w1"] == 1
         assert "witness witness.example/w1" in status["publishErrors"]
         with live_witness(tmp_path / "one", port=gone.address[1]):
-            while not receipts(system):
+            while not published(system, "witness"):
                 clock.advance(300_000)
                 look_at_clock(system._parts.timers)
                 system.log.wait_for(system.log.head() + 1, timeout=0.05)
-        assert receipts(system)[-1].position == last["position"]
+        assert published(system, "witness")[-1].position == last["position"]
 
 
 HISTORIES: dict[str, tuple[int, list[int], str]] = {
@@ -242,30 +210,23 @@ def test_another_history_is_refused_by_the_witness_of_the_first(
     booth: Booth, tmp_path: Path, history: str
 ) -> None:
     first, then, problem = HISTORIES[history]
-    failures: list[Failure] = []
-    failed = threading.Semaphore(0)
-
-    def on_failure(failure: Failure) -> None:
-        if failure.kind == "checkpoint_unpublished":
-            failures.append(failure)
-            failed.release()
-
+    heard = Heard()
     with live_witness(tmp_path / "one") as one:
         settings = configured(tmp_path, one)
         with SessionSystem(":memory:", agents=AGENTS, config=settings) as system:
             for _ in range(first):
                 told(system)
             system.checkpoint()
-            until(system, lambda: bool(receipts(system)))
-        with booth.start(AGENTS, {}, settings, on_failure=on_failure) as system:
+            wait_until(system, lambda: bool(published(system, "witness")))
+        with booth.start(AGENTS, {}, settings, on_failure=heard) as system:
             for number in then:
                 for _ in range(number):
                     told(system, "otherwise")
                 system.checkpoint()
-                assert failed.acquire(timeout=WAIT)
-            assert receipts(system) == []
+                failure = heard.next("checkpoint_unpublished")
+            assert published(system, "witness") == []
         seen = asked(one, "GET", "/")[1]
-    assert problem in (failures[-1].error or "")
+    assert problem in (failure.error or "")
     assert ("two roots of one size" in seen) is (history in {"rewritten", "of the same length"})
 
 
@@ -278,11 +239,11 @@ def test_an_authority_stamps_the_hash_of_a_checkpoint_and_openssl_verifies_it(
     with booth.start(AGENTS, {}, configured(tmp_path, timestamp={"command": authority})) as system:
         told(system)
         last = system.checkpoint()
-        until(system, lambda: bool(receipts(system, "timestamp")))
+        wait_until(system, lambda: bool(published(system, "timestamp")))
         stamped = system.checkpoint()
         told(system, "later")
         later = system.checkpoint()
-        assert verified(system, Trusted()).ok
+        assert verified(system).ok
 
     response = tmp_path / "response.tsr"
     response.write_bytes(base64.b64decode(stamped["timestamp"]))
@@ -302,21 +263,14 @@ def test_an_authority_stamps_the_hash_of_a_checkpoint_and_openssl_verifies_it(
     ],
 )
 def test_what_is_no_timestamp_is_not_kept(booth: Booth, tmp_path: Path, program: str, problem: str) -> None:
-    failures: list[Failure] = []
-    failed = threading.Semaphore(0)
-
-    def on_failure(failure: Failure) -> None:
-        if failure.kind == "checkpoint_unpublished":
-            failures.append(failure)
-            failed.release()
-
+    heard = Heard()
     settings = configured(tmp_path, timestamp={"command": [sys.executable, "-c", f"import sys; {program}"]})
-    with booth.start(AGENTS, {}, settings, on_failure=on_failure) as system:
+    with booth.start(AGENTS, {}, settings, on_failure=heard) as system:
         told(system)
         system.checkpoint()
-        assert failed.acquire(timeout=WAIT)
-        assert receipts(system, "timestamp") == []
-    assert problem in (failures[0].error or "")
+        failure = heard.next("checkpoint_unpublished")
+        assert published(system, "timestamp") == []
+    assert problem in (failure.error or "")
 
 
 def openssl(*arguments: str) -> subprocess.CompletedProcess[bytes]:

@@ -15,6 +15,7 @@ import pytest
 
 from intersession.cli.app import app
 from intersession_actors.rules.config.config import load_config
+from support.pages.prose import blocks
 from support.paths import DOCS
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="has the schemas of Kubernetes")
@@ -26,13 +27,8 @@ VARIABLES = ("ADDRESS", "INTERSESSION_GATEWAY_TOKEN", "DOOR_TOKEN", "WORKER_TOKE
 SYSTEMD = shutil.which("systemd-analyze")
 
 
-def blocks(language: str) -> list[str]:
-    """Return the blocks of the page in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-
-
-(MANIFESTS,) = ([*yaml.safe_load_all(text)] for text in blocks("yaml"))
-UNITS = blocks("ini")
+(MANIFESTS,) = ([*yaml.safe_load_all(text)] for text in blocks(PAGE, "yaml"))
+UNITS = blocks(PAGE, "ini")
 STARTED = [
     shlex.split(line) for unit in UNITS for line in re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)
 ]
@@ -86,7 +82,7 @@ def test_each_machine_and_each_pod_has_one_configuration_that_is_accepted(
 ) -> None:
     for number, name in enumerate(VARIABLES):
         monkeypatch.setenv(name, "10.0.0.5" if name == "ADDRESS" else f"a-token-that-nobody-guesses-{number}")
-    (config,) = blocks("json5")
+    (config,) = blocks(PAGE, "json5")
     inside = NAMED["ConfigMap", "intersession"]["data"]["openclaw.json"]
     for text in (config, inside):
         path = tmp_path / "openclaw.json"
@@ -151,7 +147,7 @@ def free_ports() -> int:
 def test_the_script_kills_parts_and_each_message_is_answered_once(
     postgres_url: str, tmp_path: Path, signal: str, parts: str
 ) -> None:
-    (script,) = (text for text in blocks("sh") if text.startswith("#!/bin/sh"))
+    (script,) = (text for text in blocks(PAGE, "sh") if text.startswith("#!/bin/sh"))
     place = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "POSTGRES": postgres_url}
     done = subprocess.run(
         ["/bin/sh", "-c", script],

@@ -13,13 +13,12 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from intersession import SessionSystem, echo
-from intersession.gateway.admission.credentials import Credentials
-from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
+from intersession.gateway.process.mcp_mount import MCP_PATH
 from intersession_actors.calls.tools.registry import TOOLS
 from intersession_actors.rules.config.tools import OPTIONAL_TOOLS
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.facts import NotePinned
-from support.doors.gateway_live import GATEWAY, LiveGateway
+from support.doors.gateway_live import GATEWAY, LiveGateway, with_mcp
 from support.doors.mcp_clients import over_http
 from support.every_day import every_day
 from support.running import QUIET, SEES_ALL, merged
@@ -149,23 +148,16 @@ def house(folder: Path, named: frozenset[str] | None) -> SessionSystem:
     return SessionSystem(folder / "log.db", agents=agents, config=CONFIG, clock=StillClock(2_000_000))
 
 
-def served(system: SessionSystem) -> LiveGateway:
-    credentials = Credentials(lambda: system.config.gateway.auth)
-    mcp = mcp_mount(system, credentials)
-    assert mcp is not None
-    return LiveGateway(system, mounts={MCP_PATH: mcp}, credentials=credentials)
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with house(tmp_path_factory.mktemp("whole"), None) as system, served(system) as live:
+    with house(tmp_path_factory.mktemp("whole"), None) as system, with_mcp(system) as live:
         yield World(system, live)
 
 
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Yield such a house of its own, for what changes it."""
-    with house(tmp_path_factory.mktemp("busy"), None) as system, served(system) as live:
+    with house(tmp_path_factory.mktemp("busy"), None) as system, with_mcp(system) as live:
         yield World(system, live)
 
 
@@ -175,7 +167,7 @@ def cut(
 ) -> Iterator[tuple[str, World]]:
     """Yield a token, and the house in which there is nothing but what it names."""
     named = NAMED[request.param]
-    with house(tmp_path_factory.mktemp("cut"), named) as system, served(system) as live:
+    with house(tmp_path_factory.mktemp("cut"), named) as system, with_mcp(system) as live:
         yield request.param, World(system, live)
 
 

@@ -14,23 +14,19 @@ import pytest
 from intersession_actors.rules.config.config import load_config
 from support.doors.gateway_live import WAIT
 from support.doors.served_gateway import ForkedGateway
+from support.pages.prose import blocks
 from support.paths import DOCS
 
 PAGE = (DOCS / "howto" / "deploy.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    """Return the blocks of the page in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
 
 SYSTEMD, NGINX, OPENSSL = (
     shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
     for name in ("systemd-analyze", "nginx", "openssl")
 )
-(UNIT,) = blocks("ini")
-(IMAGE,) = blocks("dockerfile")
-CONFIG, BEHIND_PROXY = blocks("json5")
+(UNIT,) = blocks(PAGE, "ini")
+(IMAGE,) = blocks(PAGE, "dockerfile")
+CONFIG, BEHIND_PROXY = blocks(PAGE, "json5")
 
 
 def started_by_unit() -> list[str]:
@@ -90,7 +86,7 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(NGINX is None or OPENSSL is None, reason="nginx or openssl is not installed")
 def test_the_proxys_configuration_is_one_that_nginx_takes(tmp_path: Path) -> None:
-    (server,) = blocks("nginx")
+    (server,) = blocks(PAGE, "nginx")
     made = [str(OPENSSL), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=agents.example"]
     subprocess.run(
         [*made, "-keyout", "k.pem", "-out", "c.pem"], cwd=tmp_path, capture_output=True, check=True

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn, echo
-from intersession.gateway.admission.credentials import Credentials
-from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
+from intersession.gateway.process.mcp_mount import MCP_PATH
 from intersession_events.facts import RunQueued
-from support.doors.gateway_live import GATEWAY, WRITER, LiveGateway
+from support.doors.gateway_live import GATEWAY, WRITER, LiveGateway, with_mcp
 from support.doors.mcp_clients import over_http
 from support.running import QUIET, SEES_ALL, merged, recorded
 
@@ -65,14 +64,6 @@ def config(*, runs: int, of_agent: bool) -> dict[str, Any]:
     )
 
 
-def serving(system: SessionSystem) -> LiveGateway:
-    """Return a gateway with its MCP, as `intersession serve` has it."""
-    credentials = Credentials(lambda: system.config.gateway.auth)
-    mcp = mcp_mount(system, credentials)
-    assert mcp is not None
-    return LiveGateway(system, mounts={MCP_PATH: mcp}, credentials=credentials)
-
-
 @pytest.mark.clause("LOOP-5")
 @pytest.mark.parametrize("door", [by_tool, by_method, by_mcp, by_spawn_over_mcp])
 @pytest.mark.parametrize(
@@ -96,7 +87,7 @@ def test_an_agents_own_credential_goes_on_with_the_chain_of_its_run(
             agents={"main": echo(), "ops": ops},
             config=config(runs=runs, of_agent=of_agent),
         ) as system,
-        serving(system) as live,
+        with_mcp(system) as live,
     ):
         go = {"message": "go", "sessionKey": OPS, "idempotencyKey": "k"}
         root = system.gateway.call("agent", go)["runId"]

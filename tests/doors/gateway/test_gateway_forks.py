@@ -11,7 +11,7 @@ from intersession_events.facts import ExchangeClosed, ForkEdited
 from intersession_events.log.recorded import parts_in
 from intersession_events.stores.opened import open_log
 from support.any_log import changed_behind
-from support.doors.gateway_live import LiveGateway
+from support.doors.gateway_live import LiveGateway, credential
 from support.forks_played import CONFIG, WAIT, Conversation, conversation
 from support.running import merged
 
@@ -23,10 +23,6 @@ ALL, ONE, READER, ONLY = (
     "a-token-that-reads",
     "forks-only",
 )
-
-
-def credential(name: str, token: str, reach: str, *scopes: str) -> dict[str, Any]:
-    return {"name": name, "token": token, "actAs": [reach], "scopes": list(scopes)}
 
 
 GATEWAY: dict[str, Any] = {

@@ -6,14 +6,10 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import RunCompleted, ToolCallHeld, ToolCallReleased
-from support.doors.gateway_live import LiveGateway
+from support.doors.gateway_live import LiveGateway, credential
 from support.running import SEES_ALL, Booth, merged, wait_for
 
 ANN, BOB, READER = "a-token-of-ann", "a-token-of-bob", "a-token-that-reads-all"
-
-
-def credential(name: str, token: str, reach: str, *scopes: str) -> dict[str, Any]:
-    return {"name": name, "token": token, "actAs": [reach], "scopes": list(scopes)}
 
 
 CONFIG: dict[str, Any] = {

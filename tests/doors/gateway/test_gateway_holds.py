@@ -9,17 +9,13 @@ from intersession import SessionSystem, ToolRefused, Turn
 from intersession_events.facts import ExchangeClosed, ExchangeHeld, ExchangeReleased, TurnRequested
 from intersession_events.log.recorded import parts_in
 from intersession_projections.views.run_outcomes.replies import told_in
-from support.doors.gateway_live import LiveGateway
+from support.doors.gateway_live import LiveGateway, credential
 from support.running import SEES_ALL, Booth, exchange_of, merged, recorded, wait_for, wait_for_number
 
 pytestmark = pytest.mark.clause("LIVE-1")
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 ANN, BOB, READER = "a-token-of-ann", "a-token-of-bob", "a-token-that-reads-all"
-
-
-def credential(name: str, token: str, reach: str, *scopes: str) -> dict[str, Any]:
-    return {"name": name, "token": token, "actAs": [reach], "scopes": list(scopes)}
 
 
 CONFIG: dict[str, Any] = {

@@ -14,7 +14,7 @@ from intersession.cli.commands.demo_agents import AGENTS, CONFIG
 from intersession_events.facts import ForkEdit
 from support.doors.chromium import WAIT_MS, Tab, chromium, come_in, found_by_axe
 from support.doors.command_line import ran
-from support.doors.gateway_live import GATEWAY, LiveGateway
+from support.doors.gateway_live import GATEWAY, LiveGateway, newest
 from support.doors.web_log import played
 from support.running import Gate, merged
 
@@ -52,14 +52,9 @@ def come_back(page: Page) -> None:
     }""")
 
 
-def exchange_of(gateway: LiveGateway) -> str:
-    with gateway.http() as client:
-        return str(client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"])
-
-
 def test_words_that_are_erased_leave_every_page_that_shows_them(tmp_path: Path) -> None:
     with played(store=tmp_path / "played.db") as (system, gateway), chromium() as browser:
-        run = exchange_of(gateway)
+        run = newest(gateway)
         elsewhere(
             system.gateway.perform,
             "notes.pin",
@@ -114,7 +109,7 @@ def test_words_that_are_erased_leave_every_page_that_shows_them(tmp_path: Path) 
 def test_forks_that_are_made_and_deleted_elsewhere_come_and_go_in_the_list(tmp_path: Path) -> None:
     store = tmp_path / "played.db"
     with played(store=store) as (system, gateway), chromium() as browser:
-        run = exchange_of(gateway)
+        run = newest(gateway)
         tab = Tab(browser.new_context(reduced_motion="reduce"), gateway.address)
         runs_of(tab.page, gateway.address)
         tab.wrong.clear()  # the browser says so itself where it is not let in yet
@@ -138,7 +133,7 @@ def test_forks_that_are_made_and_deleted_elsewhere_come_and_go_in_the_list(tmp_p
 def test_what_is_open_of_a_fork_goes_on_with_it_and_loses_what_is_erased_in_it(tmp_path: Path) -> None:
     store = tmp_path / "played.db"
     with played(store=store) as (_, gateway), chromium() as browser:
-        run = exchange_of(gateway)
+        run = newest(gateway)
         made = ran("fork", run, "--at", "turn:2", "--skip", "--no-run", "--store", store, "--json")
         file = Path(json.loads(made.out)["store"])
         tab = Tab(browser.new_context(reduced_motion="reduce"), gateway.address)
@@ -165,7 +160,7 @@ def test_what_is_open_of_a_fork_goes_on_with_it_and_loses_what_is_erased_in_it(t
 def test_a_fork_of_a_fork_is_compared_with_both_cuts_marked(tmp_path: Path) -> None:
     store = tmp_path / "played.db"
     with played(store=store) as (system, gateway), chromium() as browser:
-        run = exchange_of(gateway)
+        run = newest(gateway)
 
         def twice() -> str:
             edits = [ForkEdit(kind="reply", value="Only up to 2.8 tonnes.")]

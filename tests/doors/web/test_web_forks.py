@@ -20,7 +20,7 @@ from intersession_events.basics.times import length
 from intersession_events.facts import AccessRecorded, ForkEdit, NotePinned
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import open_log as open_store
-from support.doors.gateway_live import READER, TOKEN, LiveGateway
+from support.doors.gateway_live import READER, TOKEN, LiveGateway, newest
 from support.doors.web_log import played
 from support.paths import ROOT
 
@@ -40,8 +40,7 @@ class Forked(NamedTuple):
 @pytest.fixture(scope="module")
 def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
     with played(store=tmp_path_factory.mktemp("web") / "demo.db") as (system, gateway):
-        with gateway.http() as client:
-            run = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
+        run = newest(gateway)
         edits = [ForkEdit(kind="reply", value="Only up to 2.8 tonnes this week.")]
         fork = system.fork(run, at="turn:2", edits=edits, agents={"*": "recorded"})
         try:

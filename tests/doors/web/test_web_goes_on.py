@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from intersession import SessionSystem, Turn
 from support.doors.chromium import WAIT_MS, Tab, chromium, come_in
-from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
+from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway, newest
 from support.doors.web_log import played
 from support.running import SEES_ALL, Gate, merged
 
@@ -23,18 +23,12 @@ def entered(browser: Browser, address: str, token: str = TOKEN) -> Page:
     return page
 
 
-def exchange_of(gateway: LiveGateway) -> str:
-    with gateway.http() as client:
-        found: str = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
-    return found
-
-
 @pytest.mark.nightly
 @pytest.mark.timeout(240)
 def test_a_page_outlives_its_server_and_a_new_one_lets_in_at_the_same_place() -> None:
     with played() as (system, first), chromium() as browser:
         page = entered(browser, first.address)
-        page.goto(f"{first.address}/debug/run/{exchange_of(first)}?at=turn:2")
+        page.goto(f"{first.address}/debug/run/{newest(first)}?at=turn:2")
         now = page.locator(".now")
         expect(now).to_contain_text("after turn 2")
 
@@ -62,7 +56,7 @@ def test_what_somebody_has_typed_outlives_a_server_that_is_gone_and_the_login_to
 ) -> None:
     with played(store=tmp_path / "played.db") as (system, first), chromium() as browser:
         page = entered(browser, first.address)
-        page.goto(f"{first.address}/debug/run/{exchange_of(first)}?at=turn:2")
+        page.goto(f"{first.address}/debug/run/{newest(first)}?at=turn:2")
         expect(page.locator(".now")).to_contain_text("after turn 2")
         page.keyboard.press("f")
         fork = page.get_by_role("dialog", name="Fork here")
@@ -84,7 +78,7 @@ def test_what_somebody_has_typed_outlives_a_server_that_is_gone_and_the_login_to
             expect(page.get_by_role("heading", name="and its fork")).to_be_visible()
 
             # What one person has begun to write is not shown to another one.
-            page.goto(f"{first.address}/debug/run/{exchange_of(first)}")
+            page.goto(f"{first.address}/debug/run/{newest(first)}")
             expect(page.get_by_role("slider")).to_be_visible()
             page.keyboard.press("N")
             page.get_by_role("dialog", name="Pin a note here").get_by_role("textbox").fill("For me alone")
@@ -130,7 +124,7 @@ def test_a_link_shows_whoever_may_see_less_what_they_may_see_and_says_what_they_
     with played() as (_, gateway), chromium() as browser:
         page = entered(browser, gateway.address, READER)
         seen: Callable[[], str] = page.get_by_role("main").inner_text
-        page.goto(f"{gateway.address}/debug/run/{exchange_of(gateway)}?at=turn:2&tab=why")
+        page.goto(f"{gateway.address}/debug/run/{newest(gateway)}?at=turn:2&tab=why")
         expect(page.get_by_role("slider")).to_be_visible()
         expect(page.get_by_role("button", name="Fork here")).to_have_count(0)
         assert "Post what you find out in here" not in seen()

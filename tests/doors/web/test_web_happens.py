@@ -18,7 +18,7 @@ from intersession.web.rate import Rates
 from intersession_actors.calls.service.reader import Reader
 from intersession_events.stores.opened import open_log
 from support.doors.command_line import ran
-from support.doors.gateway_live import READER, TOKEN, WAIT, LiveGateway
+from support.doors.gateway_live import READER, TOKEN, WAIT, LiveGateway, newest
 from support.doors.web_log import played
 from support.fakes import ManualClock
 
@@ -36,9 +36,7 @@ class Happening(NamedTuple):
 def happening(tmp_path: Path) -> Iterator[Happening]:
     store = tmp_path / "played.db"
     with played(store=store) as (system, gateway):
-        with gateway.http() as client:
-            run = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
-        yield Happening(system, gateway, store, run)
+        yield Happening(system, gateway, store, newest(gateway))
 
 
 @contextmanager

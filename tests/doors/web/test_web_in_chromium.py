@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
+from support.doors.gateway_live import newest
 from support.doors.web_log import HOSTILE, played, seen
 
 expect.set_options(timeout=WAIT_MS)
@@ -39,8 +40,7 @@ def debugger() -> Iterator[Debugger]:
         context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
         tab = Tab(context, gateway.address)
         tab.come_in()
-        with gateway.http() as client:
-            exchange = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
+        exchange = newest(gateway)
 
         def send(text: str) -> None:
             # In a thread of its own: Playwright has a loop in this one.

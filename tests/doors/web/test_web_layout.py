@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, expect
 
 from intersession_events.facts import ForkEdit
 from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
+from support.doors.gateway_live import newest
 from support.doors.web_log import played
 
 expect.set_options(timeout=WAIT_MS)
@@ -51,11 +52,7 @@ class Served(NamedTuple):
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     store = tmp_path_factory.mktemp("layout") / "demo.db"
     with played(store=store) as (system, gateway):
-        with gateway.http() as client:
-            run, spawn = (
-                client.get("/debug/api/runs", params={"kind": kind}).json()["runs"][0]["id"]
-                for kind in ("exchange", "spawn")
-            )
+        run, spawn = newest(gateway, "exchange"), newest(gateway, "spawn")
         edits = [ForkEdit(kind="reply", value="Only up to 2.8 tonnes this week.")]
         fork = system.fork(run, at="turn:2", edits=edits, agents={"main": "main", "research": "research"})
         try:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from support.doors.chromium import WAIT_MS, Tab, chromium, come_in
-from support.doors.gateway_live import LiveGateway
+from support.doors.gateway_live import LiveGateway, newest
 from support.doors.web_log import played
 
 expect.set_options(timeout=WAIT_MS)
@@ -42,7 +42,7 @@ def opened(page: Page, gateway: LiveGateway, path: str) -> None:
 
 def walked(page: Page, gateway: LiveGateway) -> None:
     """Open each list and each part of a run, and see on it what the log has."""
-    run = the_exchange(gateway)
+    run = newest(gateway)
     lists = {
         "runs?end=turn_limit": "Is the lake crossing open",
         "runs?words=ferry": "Is the lake crossing open",
@@ -80,7 +80,7 @@ def walked(page: Page, gateway: LiveGateway) -> None:
 
 def forked(page: Page, gateway: LiveGateway) -> None:
     """Fork the run before its second turn, compare both, and find the fork in the list."""
-    opened(page, gateway, f"run/{the_exchange(gateway)}?at=turn:2")
+    opened(page, gateway, f"run/{newest(gateway)}?at=turn:2")
     page.keyboard.press("f")
     page.get_by_role("dialog").get_by_label("What is said instead").fill("Only up to 2.8 tonnes.")
     page.keyboard.press("Control+Enter")
@@ -93,7 +93,7 @@ def forked(page: Page, gateway: LiveGateway) -> None:
 
 def noted_and_handed_out(page: Page, gateway: LiveGateway, folder: Path) -> None:
     """Pin a note to a place, and take the run away as a bundle that has it."""
-    opened(page, gateway, f"run/{the_exchange(gateway)}?at=turn:4")
+    opened(page, gateway, f"run/{newest(gateway)}?at=turn:4")
     page.keyboard.press("N")
     page.get_by_role("dialog").get_by_role("textbox").fill("It never tells Ada.")
     page.keyboard.press("Control+Enter")
@@ -119,9 +119,3 @@ def exported(page: Page, folder: Path, form: str) -> bytes:
         dialog.get_by_role("link", name="Export for other tools").click()
     coming.value.save_as(folder / "export")
     return (folder / "export").read_bytes()
-
-
-def the_exchange(gateway: LiveGateway) -> str:
-    with gateway.http() as client:
-        found: str = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
-    return found

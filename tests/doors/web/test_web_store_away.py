@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from intersession.web.happened import StoreNews, all_news
 from support.doors.chromium import WAIT_MS, Tab, chromium, come_in
+from support.doors.gateway_live import newest
 from support.doors.web_log import played
 from support.postgres.server import Server, postgres_server
 
@@ -41,8 +42,7 @@ def server() -> Iterator[Server]:
 def test_pages_outlive_a_server_that_is_away_and_go_on_when_it_is_back(server: Server) -> None:
     """One that was opened meanwhile stayed at an error, and the others said that they were live."""
     with played(store=server.url) as (_, gateway):
-        with gateway.http() as client:
-            run = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
+        run = newest(gateway)
         with chromium() as browser:
             context = browser.new_context(reduced_motion="reduce")
             page = Tab(context, gateway.address).page

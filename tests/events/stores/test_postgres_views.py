@@ -19,7 +19,7 @@ from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.run_outcomes.runs import Runs
 from intersession_projections.views.sessions.list import Sessions
 from intersession_projections.views.sessions.threads import ThreadBindings
-from support.postgres.server import Server
+from support.postgres.server import Server, told_to
 from support.story import MAIN, Story
 from support.transacting import transact
 
@@ -33,13 +33,6 @@ def story(postgres_url: str) -> Iterator[Story]:
     told = Story(postgres_url)
     yield told
     told.close()
-
-
-def did(url: str, statement: str) -> None:
-    """Have somebody else do something to a log's tables."""
-    with psycopg.connect(address_of(url).conninfo, autocommit=True) as connection:
-        connection.execute(f"SET search_path TO {address_of(url).schema}".encode())
-        connection.execute(statement.encode())
 
 
 @pytest.mark.parametrize(
@@ -68,7 +61,7 @@ def test_a_view_that_somebody_else_touched_is_built_anew(
     wanted = Sessions(first.log).get(MAIN)
     first.close()
 
-    did(postgres_url, statement)
+    told_to(postgres_url, statement)
 
     with PostgresLog(postgres_url, inline=inline_views(), read_only=True) as reader:
         assert Sessions(reader).get(MAIN) == wanted  # made beside the log for as long as it is read
@@ -84,7 +77,7 @@ def test_a_writer_hears_of_it_while_it_writes_and_rebuild_mends_it(
     story: Story, postgres_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     story.open()
-    did(postgres_url, "UPDATE session_list SET state = NULL")
+    told_to(postgres_url, "UPDATE session_list SET state = NULL")
     assert Sessions(story.log).get(MAIN) is None
 
     story.open("agent:main:other")  # does not wait to be told of it, and leaves the mark

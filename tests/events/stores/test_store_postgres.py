@@ -32,7 +32,7 @@ from intersession_events.stores.postgres.wire import byte_strings, number, numbe
 from support.log_drafts import anywhere, said, to
 from support.postgres.network import network
 from support.postgres.pooler import pooler
-from support.postgres.server import Server
+from support.postgres.server import Server, told_to
 
 A, B, C = (said(name) for name in "abc")
 
@@ -41,13 +41,6 @@ A, B, C = (said(name) for name in "abc")
 def log(postgres_url: str) -> Iterator[PostgresLog]:
     with PostgresLog(postgres_url) as log:
         yield log
-
-
-def told_to(url: str, statement: str) -> None:
-    """Have somebody else do something to a log's tables."""
-    with psycopg.connect(address_of(url).conninfo, autocommit=True) as connection:
-        connection.execute(f"SET search_path TO {address_of(url).schema}".encode())
-        connection.execute(statement.encode())
 
 
 @pytest.mark.clause("D8")

@@ -40,12 +40,6 @@ def log(between: Network) -> Iterator[PostgresLog]:
         yield opened
 
 
-def promote(standby: Server) -> None:
-    """Have a standby go its own way from now on."""
-    with psycopg.connect(standby.url, autocommit=True) as connection:
-        connection.execute("SELECT pg_promote()")
-
-
 def answers(between: Network, server: Server) -> None:
     between.to = server.directory
     between.cut()
@@ -79,7 +73,7 @@ def test_nothing_is_written_to_a_server_that_lacks_what_was_acknowledged(
 ) -> None:
     """An append went on behind what the standby had: what was acknowledged was gone without a word, its positions were given again."""
     with postgres_server(standby_of=primary) as behind:
-        promote(behind)
+        behind.promote()
         log.append_now([to("s", 1, said("b"))])
         answers(between, behind)
 
@@ -110,7 +104,7 @@ def test_an_old_primary_that_got_events_of_its_own_is_not_taken_for_the_log(
 ) -> None:
     """Its last position may be the same, or a later one."""
     with postgres_server(standby_of=primary) as new:
-        promote(new)
+        new.promote()
         log.append_now([anywhere("s", said("unheard of"))])
         answers(between, new)
         with PostgresLog(f"{between.url('moved')}", read_only=True) as reader:
@@ -133,7 +127,7 @@ def test_two_writers_that_began_on_two_servers_are_told_apart_though_they_have_o
 ) -> None:
     PostgresLog(between.url("moved")).close()
     with postgres_server(standby_of=primary) as new:
-        promote(new)
+        new.promote()
         with PostgresLog(between.url("moved")) as lost, PostgresLog(f"{new.url}&schema=moved") as later:
             assert lost.epoch == later.epoch
             with psycopg.connect(new.url, autocommit=True) as connection:  # it is of another process
@@ -164,7 +158,7 @@ def test_who_follows_a_log_that_went_back_says_so(
         postgres_server(standby_of=primary) as behind,
         PostgresLog(between.url("moved", wake=wake), read_only=True) as reader,
     ):
-        promote(behind)
+        behind.promote()
         reader.on_committed(lambda _: None)
         log.append_now([to("s", 1, said("b"))])
         assert reader.wait_for(2, timeout=20)

@@ -18,6 +18,7 @@ from intersession.gateway.admission.credentials import Credentials
 from intersession.gateway.admission.limits import Limits
 from intersession.gateway.door import Door
 from intersession.gateway.http.application import asgi_application
+from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.gateway.process.server import Server, address_of, listen
 from intersession.gateway.protocol.line import Line
 from intersession.gateway.protocol.tools_there import ToolsThere
@@ -231,3 +232,23 @@ CONNECT: dict[str, Any] = {
     "caps": [],
 }
 """What the original's backend client says of itself."""
+
+
+def with_mcp(system: SessionSystem) -> LiveGateway:
+    """Return a gateway with its MCP, as `intersession serve` has it."""
+    credentials = Credentials(lambda: system.config.gateway.auth)
+    mcp = mcp_mount(system, credentials)
+    assert mcp is not None
+    return LiveGateway(system, mounts={MCP_PATH: mcp}, credentials=credentials)
+
+
+def credential(name: str, token: str, reach: str, *scopes: str) -> dict[str, Any]:
+    """Return the settings of a credential that acts as some sessions."""
+    return {"name": name, "token": token, "actAs": [reach], "scopes": list(scopes)}
+
+
+def newest(gateway: LiveGateway, kind: str = "exchange") -> str:
+    """Return the id of the newest exchange, spawn or run, as pages have it."""
+    with gateway.http() as client:
+        found: str = client.get("/debug/api/runs", params={"kind": kind}).json()["runs"][0]["id"]
+    return found

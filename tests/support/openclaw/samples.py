@@ -10,10 +10,14 @@ from typing import Any, TypeVar
 import pytest
 
 from intersession_events.basics import ids
+from intersession_events.facts import MessageRecorded
 from intersession_events.log.recorded import Draft
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.transcripts.openclaw.importing import import_openclaw
 from intersession_events.transcripts.openclaw.plan import ImportPlan, plan_survey
 from intersession_events.transcripts.openclaw.reading.files import read_state
 from intersession_events.transcripts.openclaw.reconstruction.sessions import survey
+from intersession_events.transcripts.openclaw.report import ImportReport
 from support.paths import DATA
 
 LOG_ID = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
@@ -105,3 +109,18 @@ def write_state(
     if entries is not None:
         (folder / "sessions.json").write_text(json.dumps(entries))
     return root
+
+
+NOW = 1_800_000_000_000
+"""When an import is made."""
+
+
+def into(log: PortableLog, state: Path, **options: Any) -> ImportReport:
+    """Import a state directory into a log."""
+    return import_openclaw(state, log, clock=lambda: NOW, **options)
+
+
+def texts(log: PortableLog, key: str) -> list[Any]:
+    """Return what the messages of a session say, in order."""
+    recorded = log.stream(ids.session_stream(key))
+    return [item.event.message.content for item in recorded if isinstance(item.event, MessageRecorded)]

@@ -86,3 +86,8 @@ def _broken(line: str) -> list[str]:
 if __name__ == "__main__":
     for page in map(Path, sys.argv[1:]):
         page.write_text(wrapped(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the blocks of a page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)

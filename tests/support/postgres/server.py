@@ -14,6 +14,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+import psycopg
+
+from intersession_events.stores.postgres.address import address_of
+
 
 def _installed() -> Path:
     """Find the wheel without running its package, which looks for places that nobody here needs."""
@@ -153,6 +157,11 @@ class Server:
         self._reading.join(30)
         self.process.stderr.close()
 
+    def promote(self) -> None:
+        """Make a standby the one that is written to."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("SELECT pg_promote()")
+
     def run(self, program: str, *arguments: str) -> str:
         """Run one of PostgreSQL's programs, and return what it prints."""
         done = subprocess.run(
@@ -182,3 +191,10 @@ def postgres_server(*, standby_of: Server | None = None, address: str | None = N
                 server.stop()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def told_to(url: str, statement: str) -> None:
+    """Have somebody else do something to a log's tables."""
+    with psycopg.connect(address_of(url).conninfo, autocommit=True) as connection:
+        connection.execute(f"SET search_path TO {address_of(url).schema}".encode())
+        connection.execute(statement.encode())

@@ -25,6 +25,7 @@ from intersession_events.facts import (
 from intersession_events.proofs import new_private, write_private
 from intersession_projections.questions.messages import used_by_person
 from support.any_log import Logs
+from support.as_caller import as_session
 from support.running import SEES_ALL, closed_exchange, merged, wait_for_number
 from support.story import Story
 
@@ -70,11 +71,6 @@ def told(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessi
         (exchange,) = system.debug.runs(kind=["exchange"])["runs"]
         closed_exchange(system, exchange["runId"])
         yield system
-
-
-def as_session(system: SessionSystem, key: str) -> Debugger:
-    reader = system.debug.view.reader
-    return Debugger(View(reader, reader.requester(key)))
 
 
 @pytest.mark.clause("FIND-2")

@@ -8,10 +8,9 @@ import msgspec
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn, open_log
-from intersession_actors.hindsight.debugger.debugger import Debugger
-from intersession_actors.hindsight.debugger.view import View
 from intersession_events.facts import DeliveryDone, RunStarted
 from support.any_log import Logs
+from support.as_caller import as_session
 from support.golden_logs import GoldenLog, golden_logs
 from support.running import SEES_ALL, closed_exchange, merged, recorded, wait_for
 
@@ -58,11 +57,6 @@ def told(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
         run_id = system.tools(MAIN).call("sessions_send", asked)["runId"]
         closed_exchange(system, run_id)
         yield system, seen, run_id
-
-
-def as_session(system: SessionSystem, key: str) -> Debugger:
-    reader = system.debug.view.reader
-    return Debugger(View(reader, reader.requester(key)))
 
 
 @pytest.mark.clause("LENS-1", "PROV-4")

@@ -1,6 +1,5 @@
 """What differs between a run and a fork of it begins at the edit, whatever is edited, wherever, and however it goes on (DIFF)."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,13 +48,6 @@ ANSWERED = st.builds(
     | TEXTS.map(lambda text: ForkEdit(kind="reply", value=text)),
 )
 ASKED = TEXTS.map(lambda text: Edited("start", ForkEdit(kind="message", value=text)))
-
-
-@pytest.fixture(scope="module")
-def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
-    made = conversation(tmp_path_factory.mktemp("talk"))
-    yield made
-    made.system.close(grace=0)
 
 
 def begins_at_the_edit(found: DiffAnswer, edited: Edited) -> None:

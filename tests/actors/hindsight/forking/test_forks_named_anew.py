@@ -1,6 +1,6 @@
 """A fork has an id of its own: what comes of it behind the cut can be mistaken for nothing of the log that it is of."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,14 +9,7 @@ from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_actors.hindsight.forking.carrying import carry_on
 from intersession_events.log.recorded import Recorded
 from intersession_events.proofs.hashed import Hashed
-from support.forks_played import Conversation, conversation
-
-
-@pytest.fixture(scope="module")
-def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
-    made = conversation(tmp_path_factory.mktemp("talk"))
-    yield made
-    made.system.close(grace=0)
+from support.forks_played import Conversation
 
 
 def derived(events: Sequence[Recorded]) -> set[str]:

@@ -1,6 +1,6 @@
 """Forks of a conversation at its places: closed, carried on to the end, with edits as events, and recorded agents the same again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,13 +27,6 @@ from support.forks_played import (
     said,
 )
 from support.running import merged
-
-
-@pytest.fixture(scope="module")
-def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
-    made = conversation(tmp_path_factory.mktemp("talk"))
-    yield made
-    made.system.close(grace=0)
 
 
 def told(played: Played, exchange: str) -> list[tuple[str, str | None]]:

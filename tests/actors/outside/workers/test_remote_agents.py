@@ -10,22 +10,16 @@ import pytest
 from intersession import ConfigError, SessionSystem, StoreUnavailable, ToolRefused
 from intersession_actors.calls.service.callers import Caller
 from intersession_actors.outside.agents.result import Broke
-from intersession_actors.outside.workers.desk import Desk
 from intersession_actors.rules.config.config import load_config
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.work_queue import CallId, Offer, WorkQueue
+from support.channel_worker import desk_of
 from support.stub_worker import StubWorker, call_of
 
 CONFIG = {"agents": {"list": [{"id": "main", "worker": True}]}}
 REACH = {"tools": {"agentToAgent": {"enabled": True}, "sessions": {"visibility": "all"}}}
 MAIN = "agent:main:main"
-
-
-def desk_of(system: SessionSystem) -> Desk:
-    workers = system._parts.workers
-    assert workers is not None
-    return workers.desk
 
 
 def told(system: SessionSystem, message: str = "hello") -> str:

@@ -26,12 +26,20 @@ from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend, p
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.transcripts.openclaw import appending
-from intersession_events.transcripts.openclaw.importing import import_openclaw
-from intersession_events.transcripts.openclaw.report import ImportReport
 from support.every_day import every_day
-from support.openclaw.samples import DESK, HOME, HOUSEHOLD, header, message, said, write_state
+from support.openclaw.samples import (
+    DESK,
+    HOME,
+    HOUSEHOLD,
+    NOW,
+    header,
+    into,
+    message,
+    said,
+    texts,
+    write_state,
+)
 
-NOW = 1_800_000_000_000
 NOTES = "agent:main:notes"
 BESIDE = "agent:main:imported-s-1"
 
@@ -44,10 +52,6 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[PortableLog]:
         yield opened
 
 
-def into(log: PortableLog, state: Path, **options: Any) -> ImportReport:
-    return import_openclaw(state, log, clock=lambda: NOW, **options)
-
-
 def record(log: PortableLog, key: str, event: Event, name: str) -> None:
     """Let somebody who is at work here record something of a session."""
     draft = Draft(event=event, id=f"own-{name}", time=NOW)
@@ -57,11 +61,6 @@ def record(log: PortableLog, key: str, event: Event, name: str) -> None:
 def speak(log: PortableLog, key: str, name: str = "here") -> None:
     said_here = Message(id=f"own-{name}", role="user", content=name, timestamp=NOW)
     record(log, key, MessageRecorded(session_id="s-1", message=said_here), name)
-
-
-def texts(log: PortableLog, key: str) -> list[Any]:
-    recorded = log.stream(ids.session_stream(key))
-    return [item.event.message.content for item in recorded if isinstance(item.event, MessageRecorded)]
 
 
 def notes(root: Path, *texts: str) -> Path:

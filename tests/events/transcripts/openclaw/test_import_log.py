@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -24,20 +23,20 @@ from intersession_events.facts import (
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
-from intersession_events.transcripts.openclaw.importing import import_openclaw
-from intersession_events.transcripts.openclaw.report import ImportReport
 from support.openclaw.samples import (
     HOME,
     HOUSEHOLD,
+    NOW,
     ONE_FOR_ALL,
     all_states,
     header,
+    into,
     message,
     said,
+    texts,
     write_state,
 )
 
-NOW = 1_800_000_000_000
 NOTES = "agent:main:notes"
 
 
@@ -45,10 +44,6 @@ NOTES = "agent:main:notes"
 def log(tmp_path: Path) -> Iterator[PortableLog]:
     with open_log(f"sqlite:///{tmp_path}/import.db") as opened:
         yield opened
-
-
-def into(log: PortableLog, state: Path, **options: Any) -> ImportReport:
-    return import_openclaw(state, log, clock=lambda: NOW, **options)
 
 
 def speak(log: PortableLog, key: str, session_id: str, text: str) -> None:
@@ -64,11 +59,6 @@ def opened_here(log: PortableLog, key: str) -> None:
     opened = SessionOpened(key=key, session_id="ours", agent_id=key.split(":")[1], opened_by="person")
     draft = Draft(event=opened, id=f"own-{key}", time=NOW)
     log.append_now([StreamAppend(stream=ids.session_stream(key), expected=0, drafts=(draft,))])
-
-
-def texts(log: PortableLog, key: str) -> list[Any]:
-    recorded = log.stream(ids.session_stream(key))
-    return [item.event.message.content for item in recorded if isinstance(item.event, MessageRecorded)]
 
 
 def notes_state(root: Path, *said_texts: str, session_id: str = "s-1") -> Path:
