@@ -25,6 +25,7 @@ WAIT = 20.0
 """Seconds a test waits for what has to come; it comes in milliseconds, or never."""
 
 E = TypeVar("E")
+Said = TypeVar("Said")
 
 SEES_ALL: dict[str, Any] = {
     "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
@@ -95,14 +96,19 @@ class Gate:
         if not self._open.wait(self._patience):
             raise TimeoutError("nobody opened the gate")
 
-    def saying(self, text: str) -> Callable[[Turn], str]:
-        """Return an agent that stops here, and says a text when it goes on."""
+    def saying(self, text: str, step: str | None = None) -> Callable[[Turn], str]:
+        """Return an agent that stops here, and says a text when it goes on; at one step alone, if that is given."""
+        return self.before(lambda _: text, step)
 
-        def agent(turn: Turn) -> str:
-            self.stop(turn)
-            return text
+    def before(self, agent: Callable[[Turn], Said], step: str | None = None) -> Callable[[Turn], Said]:
+        """Return an agent that stops here before it does what another one does."""
 
-        return agent
+        def stopping(turn: Turn) -> Said:
+            if step in {None, turn.step}:
+                self.stop(turn)
+            return agent(turn)
+
+        return stopping
 
     def reached(self) -> Turn:
         """Wait until an agent is here; return its turn."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from intersession import MemoryChannel, Reply, SessionSystem, Turn
+from intersession import MemoryChannel, Reply, SessionSystem, Turn, echo
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.facts import AccessRecorded, ExchangeHeld, RunCompleted, encode
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
@@ -267,12 +267,7 @@ def test_a_form_that_others_filled_in_stays_and_is_named(booth: Booth) -> None:
 @pytest.mark.clause("ERASE-1")
 def test_a_session_with_a_copy_that_is_still_acted_on_keeps_all_from_being_erased(booth: Booth) -> None:
     gate = Gate()
-
-    def stops(turn: Turn) -> str:
-        gate.stop(turn)
-        return turn.message
-
-    system = booth.start({"main": main, "side": stops}, {"telegram": MemoryChannel()})
+    system = booth.start({"main": main, "side": gate.before(echo())}, {"telegram": MemoryChannel()})
     system.inbound(channel="telegram", chat_id="42", chat_type="group", sender="ann", text=SECRET, wait=WAIT)
     at_rest(system)
     system.gateway.perform(

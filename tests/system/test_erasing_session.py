@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from intersession import MemoryChannel, Reply, SessionSystem, Turn
+from intersession import MemoryChannel, Reply, SessionSystem, Turn, echo
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.facts import ERASED, DeliveryFailed, Erased, RunCompleted
 from intersession_events.log.verifying.verification import verify_log
@@ -220,12 +220,7 @@ def test_a_text_for_a_channel_that_nobody_has_is_given_up_where_its_session_is_t
 @pytest.mark.clause("ERASE-1")
 def test_words_that_are_still_to_be_acted_on_are_not_erased(booth: Booth) -> None:
     gate = Gate()
-
-    def stops(turn: Turn) -> str:
-        gate.stop(turn)
-        return turn.message
-
-    system = booth.start({"main": stops}, {"telegram": MemoryChannel()})
+    system = booth.start({"main": gate.before(echo())}, {"telegram": MemoryChannel()})
     run = system.inbound(channel="telegram", chat_id="42", chat_type="group", sender="ann", text=SECRET)
     gate.reached()
     with pytest.raises(ToolRefused, match="still under way"):

@@ -176,12 +176,7 @@ def test_a_hold_outlives_the_process_and_the_release_too(booth: Booth) -> None:
 
 def test_a_session_that_is_held_stops_its_exchanges_those_to_come_as_well(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return says(turn)
-
-    system = booth.start({"main": says, "ops": slow})
+    system = booth.start({"main": says, "ops": gate.before(says)})
     first = send(system)["runId"]
     gate.reached()
     answer = system.hold(session_key=MAIN)
@@ -210,12 +205,7 @@ def test_a_session_that_is_held_stops_its_exchanges_those_to_come_as_well(booth:
 
 def test_an_exchange_is_held_by_any_of_its_runs_and_the_hold_can_be_withdrawn(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return says(turn)
-
-    system = booth.start({"main": says, "ops": slow})
+    system = booth.start({"main": says, "ops": gate.before(says)})
     run_id = send(system)["runId"]
     gate.reached()
     asked = [system.hold(run_id, before="announce") for _ in range(2)]
@@ -394,13 +384,9 @@ def test_a_rule_that_was_asked_when_the_process_ended_is_asked_again(booth: Boot
 
 def test_a_turn_that_is_refused_once_the_rule_has_spoken_ends_the_loop(booth: Booth) -> None:
     gate = Gate()
-
-    def ops(turn: Turn) -> str:
-        if turn.step == "message":
-            gate.stop(turn)
-        return says(turn)
-
-    system = booth.start({"main": says, "ops": ops}, {}, hold("off"), hold=lambda _: False)
+    system = booth.start(
+        {"main": says, "ops": gate.before(says, "message")}, {}, hold("off"), hold=lambda _: False
+    )
     run_id = send(system)["runId"]
     gate.reached()
     system.gateway.call("sessions.patch", {"key": MAIN, "sendPolicy": "deny"})
@@ -583,13 +569,7 @@ def test_nobody_is_asked_for_a_turn_that_nobody_would_hear(booth: Booth, how: st
 @pytest.mark.clause("LOOP-2", "LIVE-1")
 def test_a_turn_whose_receiver_is_gone_is_not_held(booth: Booth) -> None:
     gate = Gate()
-
-    def main(turn: Turn) -> str:
-        if turn.step == "reply":
-            gate.stop(turn)
-        return says(turn)
-
-    system = booth.start({"main": main, "ops": says}, None, hold("off"))
+    system = booth.start({"main": gate.before(says, "reply"), "ops": says}, None, hold("off"))
     system.gateway.call("sessions.patch", {"key": "agent:ops:notes", "label": "notes"})
     run_id = send(system, sessionKey="agent:ops:notes")["runId"]
     gate.reached()
@@ -615,14 +595,8 @@ def test_a_first_reply_whose_requester_is_gone_is_not_held(
 ) -> None:
     """It waited for a release, though nobody was there to whom it could have gone on."""
     gate = Gate()
-
-    def ops(turn: Turn) -> str:
-        if turn.step == "message":
-            gate.stop(turn)
-        return says(turn)
-
     asker = "agent:main:side"
-    system = booth.start({"main": says, "ops": ops}, None, hold("reply", **loop))
+    system = booth.start({"main": says, "ops": gate.before(says, "message")}, None, hold("reply", **loop))
     system.gateway.call("agent", {"message": "hi", "sessionKey": asker, "idempotencyKey": "k"})
     asked = {"sessionKey": OPS, "message": "x", "timeoutSeconds": 0}
     run_id = str(dict(system.tools(asker).call("sessions_send", asked))["runId"])

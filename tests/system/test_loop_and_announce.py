@@ -387,13 +387,7 @@ def test_a_chain_comes_back_to_a_session_only_so_often(booth: Booth) -> None:
 @pytest.mark.clause("LOOP-2", "POL-3")
 def test_a_policy_that_denies_meanwhile_ends_the_loop(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str | Reply:
-        if turn.step == "message":
-            gate.stop(turn)
-        return talkative(turn)
-
-    system = booth.start({"main": talkative, "ops": slow})
+    system = booth.start({"main": talkative, "ops": gate.before(talkative, "message")})
     system.gateway.call("sessions.patch", {"key": MAIN, "label": "exists"})
     run_id = send(system, timeoutSeconds=0)["runId"]
     gate.reached()
@@ -409,14 +403,8 @@ def test_a_policy_that_denies_meanwhile_ends_the_loop(booth: Booth) -> None:
 
 def test_a_requester_that_was_deleted_ends_the_loop_and_the_target_still_announces(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str | Reply:
-        if turn.step == "message":
-            gate.stop(turn)
-        return "words"
-
     telegram = MemoryChannel()
-    system = booth.start({"main": talkative, "ops": slow}, {"telegram": telegram})
+    system = booth.start({"main": talkative, "ops": gate.saying("words", "message")}, {"telegram": telegram})
     system.gateway.call("sessions.patch", {"key": "agent:main:notes", "label": "asks"})
     room = open_room(system)
     run_id = send(system, room, "agent:main:notes", timeoutSeconds=0)["runId"]
@@ -561,15 +549,11 @@ def test_announce_routed_saves_the_turn_where_there_is_no_route(booth: Booth) ->
 @pytest.mark.clause("ANN-1", "LOOP-7")
 def test_an_announce_turn_that_takes_too_long_is_given_up(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str | Reply:
-        if turn.step == "announce":
-            gate.stop(turn)
-        return "words"
-
     quick = {"session": {"agentToAgent": {"maxPingPongTurns": 0, "turnTimeoutSeconds": 0.05}}}
     telegram = MemoryChannel()
-    system = booth.start({"main": talkative, "ops": slow}, {"telegram": telegram}, quick)
+    system = booth.start(
+        {"main": talkative, "ops": gate.saying("words", "announce")}, {"telegram": telegram}, quick
+    )
     room = open_room(system)
 
     events = closed_exchange(system, send(system, room)["runId"])

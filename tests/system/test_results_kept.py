@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from intersession import Channel, MemoryChannel, Reply, SessionSystem, Turn
+from intersession import Channel, MemoryChannel, SessionSystem, Turn
 from intersession_events.basics.crash_points import arm
 from intersession_events.facts import (
     DeliveryDone,
@@ -198,12 +198,7 @@ def test_a_thread_that_no_channel_was_asked_for_yet_is_opened_once(booth: Booth)
 def test_a_late_answer_is_put_on_record_once(booth: Booth) -> None:
     """The kind: what comes after an abort."""
     gate = Gate()
-
-    def slow(turn: Turn) -> str | Reply:
-        gate.stop(turn)
-        return "late"
-
-    system = booth.start({"main": slow})
+    system = booth.start({"main": gate.saying("late")})
     run_id = system.inbound(channel="telegram", chat_id="42", sender="ann", text="hi")["runId"]
     gate.reached()
     system.abort(run_id)

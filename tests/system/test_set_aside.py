@@ -156,13 +156,7 @@ def test_a_channels_error_that_cant_be_recorded_is_spelled_out(booth: Booth) -> 
 @pytest.mark.clause("D7", "O9")
 def test_a_flow_whose_stream_is_damaged_is_set_aside_alone(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str | Reply:
-        if turn.step == "message":
-            gate.stop(turn)
-        return talker(turn)
-
-    system = booth.start({"main": talker, "ops": slow})
+    system = booth.start({"main": talker, "ops": gate.before(talker, "message")})
     damaged = system.tools("agent:main:main").call(
         "sessions_send", {"agentId": "ops", "message": "a", "timeoutSeconds": 0}
     )

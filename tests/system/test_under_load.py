@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from intersession import MemoryChannel, Reply, SessionSystem, Turn
+from intersession import MemoryChannel, Reply, SessionSystem, Turn, echo
 from intersession_actors.rules.config.config import load_config
 from intersession_events.basics import ids
 from intersession_events.facts import (
@@ -228,12 +228,7 @@ def test_a_session_whose_stream_makes_no_sense_is_degraded_and_the_others_serve(
 @pytest.mark.clause("L5")
 def test_a_session_that_has_too_much_waiting_says_so(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return turn.message
-
-    system = booth.start({"main": slow}, None, {"runs": {"inboxMax": 3}})
+    system = booth.start({"main": gate.before(echo())}, None, {"runs": {"inboxMax": 3}})
     answers = [
         system.inbound(channel="telegram", chat_id="1", text=str(number), sender="p") for number in range(6)
     ]

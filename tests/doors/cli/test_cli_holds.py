@@ -120,13 +120,7 @@ def test_with_agents_the_command_goes_on_itself(booth: Booth) -> None:
 
 def test_a_gateway_holds_and_releases_what_goes_on_there(booth: Booth, tmp_path: Path) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        if turn.step == "message":
-            gate.stop(turn)
-        return says(turn)
-
-    system = booth.start({"main": says, "ops": slow}, {}, merged(TURNS, GATEWAY))
+    system = booth.start({"main": says, "ops": gate.before(says, "message")}, {}, merged(TURNS, GATEWAY))
     config = tmp_path / "config.json5"
     config.write_text(json.dumps(merged(SEES_ALL, GATEWAY)), encoding="utf-8")
     log = system.log

@@ -98,15 +98,9 @@ def test_a_person_is_found_by_every_name_that_is_shown(tmp_path: Path, typed: st
 @pytest.mark.clause("FIND-2", "HIST-6")
 def test_a_session_that_is_gone_is_told_once(tmp_path: Path) -> None:
     gate = Gate()
-
-    def research(turn: Turn) -> str:
-        if turn.step == "reply":
-            gate.stop(turn)
-        return "yes"
-
     key = "agent:research:other"
     with Booth(str(tmp_path / "log.db")) as booth:
-        system = booth.start({"main": lambda _: "And then?", "research": research})
+        system = booth.start({"main": lambda _: "And then?", "research": gate.saying("yes", "reply")})
         system.gateway.call("sessions.patch", {"key": key, "label": "there"})
         asked = {"sessionKey": key, "message": "well?", "timeoutSeconds": 20}
         system.tools(MAIN).call("sessions_send", asked)

@@ -83,11 +83,7 @@ def test_the_agent_of_a_call_that_is_over_is_stopped(how: str) -> None:
 
 @pytest.mark.clause("WORK-13")
 def test_what_a_stopped_agent_answers_is_told_once_as_late(gate: Gate) -> None:
-    def agent(turn: Turn) -> str:
-        gate.stop(turn)
-        return "too late"
-
-    with beside(":memory:", {"main": agent}) as writer:
+    with beside(":memory:", {"main": gate.saying("too late")}) as writer:
         run = writer.ask("hello", wait=0)["runId"]
         gate.reached()
         writer.system.gateway.call("chat.abort", {"sessionKey": "main", "runId": run})

@@ -236,14 +236,10 @@ def test_without_settings_a_sub_agent_has_none_of_the_session_tools(booth: Booth
 @pytest.mark.clause("SPAWN-3")
 def test_at_most_so_many_children_run_at_once(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str | Reply:
-        if turn.step == "message":
-            gate.stop(turn)
-        return worker(turn)
-
     system, telegram = with_route(
-        booth, {"agents": {"defaults": {"subagents": {"maxChildrenPerAgent": 2}}}}, agent=slow
+        booth,
+        {"agents": {"defaults": {"subagents": {"maxChildrenPerAgent": 2}}}},
+        agent=gate.before(worker, "message"),
     )
     first = spawn(system)
     spawn(system)
@@ -262,12 +258,7 @@ def test_at_most_so_many_children_run_at_once(booth: Booth) -> None:
 def test_the_run_timeout_counts_from_the_start_of_the_run(booth: Booth) -> None:
     gate = Gate()
     clock = ManualClock()
-
-    def slow(turn: Turn) -> str | Reply:
-        gate.stop(turn)
-        return "too late"
-
-    system, telegram = with_route(booth, agent=slow, clock=clock)
+    system, telegram = with_route(booth, agent=gate.saying("too late"), clock=clock)
     answer = spawn(system, runTimeoutSeconds=30)
     turn = gate.reached()
     started = wait_for(system, RunStarted, lambda event: event.run_id == answer["runId"])

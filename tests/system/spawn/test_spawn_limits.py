@@ -115,13 +115,7 @@ def test_with_a_greater_depth_a_child_starts_children_and_gets_their_results(boo
 @pytest.mark.clause("SPAWN-8")
 def test_the_run_timeout_of_the_configuration_holds_where_none_is_given(booth: Booth) -> None:
     clock, gate = ManualClock(), Gate()
-
-    def slow(turn: Turn) -> str:
-        if turn.step == "message":
-            gate.stop(turn)
-        return "done"
-
-    system = started(booth, slow, subagents(runTimeoutSeconds=30), clock=clock)
+    system = started(booth, gate.saying("done", "message"), subagents(runTimeoutSeconds=30), clock=clock)
     own, default, none = spawn(system, runTimeoutSeconds=5), spawn(system), spawn(system, runTimeoutSeconds=0)
 
     for _ in range(3):

@@ -304,13 +304,7 @@ def test_a_thread_is_unbound_when_it_has_had_its_time(
 @pytest.mark.clause("SPAWN-12", "SPAWN-9")
 def test_an_unbound_child_announces_to_its_requesters_route_again(booth: Booth) -> None:
     discord, gate = Threads(), Gate()
-
-    def slow(turn: Turn) -> str | Reply:
-        if turn.step == "message":
-            gate.stop(turn)
-        return talker(turn)
-
-    system = started(booth, discord, agent=slow)
+    system = started(booth, discord, agent=gate.before(talker, "message"))
     answer = spawn(system)
     gate.reached()
 
