@@ -264,3 +264,20 @@ def at_rest(system: SessionSystem) -> None:
         if not (flows.open_deliveries() or flows.open_exchanges() or flows.open_spawns() or runs.open_runs()):
             return
     raise AssertionError("it goes on and on")
+
+
+def speak(system: SessionSystem, text: str = "hi", **given: Any) -> dict[str, Any]:
+    """Let Ann say something in her chat, and wait for the answer; `given` says what is otherwise."""
+    said = {"channel": "telegram", "chat_id": "42", "sender": "ann", "text": text, "wait": WAIT, **given}
+    return {**system.inbound(**said)}
+
+
+def ended(system: SessionSystem, run_id: str, timeout_ms: int = 20_000) -> dict[str, Any]:
+    """Wait for the end of a run, and return it as `agent.wait` has it."""
+    return {**system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": timeout_ms})}
+
+
+def asked(system: SessionSystem, to: str, text: str) -> dict[str, Any]:
+    """Have the operator ask a session something, and return the end of its run."""
+    sent = {"sessionKey": to, "message": text, "idempotencyKey": text[:30] + to}
+    return ended(system, system.gateway.call("chat.send", sent)["runId"])

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from intersession import MemoryChannel, Reply, SessionSystem, Turn
+from intersession import MemoryChannel, Reply, Turn
 from intersession_actors.calls.service.callers import Caller
 from intersession_events.facts import RunFailed, RunStarted, SendRefused, Usage
 from support.as_caller import called_by
 from support.doors.command_line import ran
 from support.explained import decided_alike
 from support.fakes import ManualClock
-from support.running import WAIT, Booth, Gate, recorded
+from support.running import WAIT, Booth, Gate, recorded, speak
 
 MAIN = "agent:main:main"
 HOUR = 3_600_000
@@ -24,11 +24,6 @@ def budgets(**named: Any) -> dict[str, Any]:
 
 def spends(turn: Turn) -> Reply:
     return Reply(f"heard {turn.message}", usage=Usage(input=60, output=40, cost_micros=500))
-
-
-def speak(system: SessionSystem, text: str = "hi", **given: Any) -> dict[str, Any]:
-    message = {"channel": "telegram", "chat_id": "42", "sender": "ann", "wait": WAIT, **given}
-    return {**system.inbound(text=text, **message)}
 
 
 @pytest.mark.clause("LIMIT-1", "LIMIT-2")

@@ -14,7 +14,7 @@ from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import open_log
 from support.openclaw.samples import header, message, said, write_state
-from support.running import WAIT, Booth, Gate, at_rest, merged, wait_for, wait_for_number
+from support.running import WAIT, Booth, Gate, asked, at_rest, merged, wait_for, wait_for_number
 
 CHAT, OPS, SIDE = "agent:main:telegram:group:42", "agent:ops:main", "agent:side:main"
 SECRET = "the parcel lies under the third bridge"
@@ -34,12 +34,6 @@ class Way(NamedTuple):
     go: Callable[[SessionSystem], object]
     named: str | None = None
     seen: bool = True
-
-
-def asked(system: SessionSystem, to: str, text: str) -> object:
-    sent = {"sessionKey": to, "message": text, "idempotencyKey": text[:30] + to}
-    run = system.gateway.perform("chat.send", sent)
-    return system.gateway.perform("agent.wait", {"runId": run["runId"], "timeoutMs": 30_000})
 
 
 def note(system: SessionSystem, text: str) -> object:

@@ -32,7 +32,18 @@ from support.any_log import log_at
 from support.fakes import ManualClock
 from support.faulty_store import FAULT, disk_full, faulty
 from support.hosts_code import doubts, parrot, refuses
-from support.running import QUIET, WAIT, Booth, Gate, Heard, pass_time, pass_time_until, recorded, wait_for
+from support.running import (
+    QUIET,
+    WAIT,
+    Booth,
+    Gate,
+    Heard,
+    pass_time,
+    pass_time_until,
+    recorded,
+    speak,
+    wait_for,
+)
 
 MAIN = "agent:main:main"
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
@@ -46,13 +57,6 @@ def heard() -> Heard:
 
 def broken(turn: Turn) -> str:
     raise ValueError(f"no answer to {turn.message}: api_key={SECRET}")
-
-
-def speak(system: SessionSystem, text: str = "hi", **given: Any) -> Any:
-    answer: Any = system.inbound(
-        **{"channel": "telegram", "chat_id": "42", "sender": "ann", "wait": WAIT, "text": text, **given}
-    )
-    return answer
 
 
 def lines_of(caplog: pytest.LogCaptureFixture, logger: str) -> list[logging.LogRecord]:

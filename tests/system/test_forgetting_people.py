@@ -28,7 +28,7 @@ from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
 from support.openclaw.samples import header, message, said, write_state
-from support.running import WAIT, Booth, Gate, at_rest, recorded, wait_for
+from support.running import WAIT, Booth, Gate, asked, at_rest, recorded, wait_for
 
 DIRECT, GROUP = "agent:main:telegram:direct:ada", "agent:main:telegram:group:42"
 OPS, SIDE = "agent:ops:main", "agent:side:main"
@@ -46,12 +46,6 @@ def bob(system: SessionSystem, text: str) -> Any:
     return system.inbound(
         channel="telegram", chat_id="42", chat_type="group", sender="bob", text=text, wait=WAIT
     )
-
-
-def asked(system: SessionSystem, to: str, text: str) -> Any:
-    sent = {"sessionKey": to, "message": text, "idempotencyKey": text[:30] + to}
-    run = system.gateway.perform("chat.send", sent)
-    return system.gateway.perform("agent.wait", {"runId": run["runId"], "timeoutMs": 30_000})
 
 
 def main(turn: Turn) -> str | Reply:

@@ -19,15 +19,9 @@ from intersession_events.facts import (
     SessionPatched,
 )
 from support.hosts_code import parrot
-from support.running import QUIET, WAIT, Booth, all_said, recorded, texts, wait_for
+from support.running import QUIET, WAIT, Booth, all_said, recorded, speak, texts, wait_for
 
 MAIN = "agent:main:main"
-
-
-def speak(system: Any, text: str = "hi", **given: Any) -> dict[str, Any]:
-    message = {"channel": "telegram", "chat_id": "42", "sender": "ann", "wait": WAIT, **given}
-    answer: dict[str, Any] = system.inbound(text=text, **message)
-    return answer
 
 
 @pytest.mark.clause("INB-1", "INB-2")

@@ -8,7 +8,7 @@ from intersession import MemoryChannel, SessionSystem, Turn, load_config
 from intersession_actors.calls.service.pending import Pending
 from intersession_events.facts import RunAborted, RunStarted, text_of
 from support.explained import decided_alike
-from support.running import WAIT, Booth, Gate, recorded, wait_for_number
+from support.running import WAIT, Booth, Gate, ended, recorded, wait_for_number
 
 MAIN = "agent:main:main"
 
@@ -34,10 +34,6 @@ class Desk:
 def speak(system: SessionSystem, text: str, **given: Any) -> str:
     message = {"channel": "telegram", "chat_id": "42", "sender": "ann", **given}
     return str(system.inbound(text=text, **message).get("runId"))
-
-
-def ended(system: SessionSystem, run_id: str) -> Any:
-    return system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": int(WAIT * 1000)})
 
 
 @pytest.mark.clause("QUEUE-2")

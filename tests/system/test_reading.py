@@ -9,19 +9,13 @@ import pytest
 from intersession import MemoryChannel, Reply, Turn, Usage
 from intersession_events.facts import AccessRecorded, DeliveryDone, SendRefused
 from intersession_events.log.recorded import Recorded
-from support.running import QUIET, WAIT, Booth, Gate, closed_exchange, recorded, texts, wait_for
+from support.running import QUIET, Booth, Gate, closed_exchange, recorded, speak, texts, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 
 
 def fine(turn: Turn) -> str:
     return f"fine, {turn.message}"
-
-
-def speak(system: Any, text: str = "hi", **given: Any) -> dict[str, Any]:
-    message = {"channel": "telegram", "chat_id": "42", "sender": "ann", "wait": WAIT, **given}
-    answer: dict[str, Any] = system.inbound(text=text, **message)
-    return answer
 
 
 # --- sessions_list

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from intersession import MemoryChannel, SessionSystem, Turn
+from intersession import MemoryChannel, Turn
 from intersession_events.facts import Frame, RunAborted, SessionReset, text_of
 from support.explained import decided_alike
 from support.fakes import ManualClock
-from support.running import WAIT, Booth, Gate, all_said, closed_exchange, recorded
+from support.running import WAIT, Booth, Gate, all_said, closed_exchange, ended, recorded, speak
 
 HOUR = 3_600_000
 IDLE: dict[str, Any] = {"session": {"reset": {"mode": "idle", "idleMinutes": 60}}}
@@ -19,15 +19,6 @@ NINE = 1_700_038_800_000  # 2023-11-15 09:00 UTC
 def heard(turn: Turn) -> str:
     """Say what the agent was given before the message."""
     return f"{[text_of(said) for said in turn.transcript if said.role == 'user']}"
-
-
-def speak(system: SessionSystem, text: str, **given: Any) -> dict[str, Any]:
-    message = {"channel": "telegram", "chat_id": "42", "sender": "ann", "wait": WAIT, **given}
-    return {**system.inbound(text=text, **message)}
-
-
-def ended(system: SessionSystem, answer: dict[str, Any]) -> Any:
-    return system.gateway.call("agent.wait", {"runId": answer["runId"], "timeoutMs": 20_000})
 
 
 @pytest.mark.clause("RESET-2")
@@ -83,7 +74,7 @@ def test_a_run_under_way_is_not_cut_by_the_clock(booth: Booth) -> None:
     gate.open()
 
     for answer in (first, second):
-        assert ended(system, answer)["reply"] == "done"
+        assert ended(system, answer["runId"])["reply"] == "done"
     assert recorded(system, SessionReset) == []
 
 
@@ -101,7 +92,7 @@ def test_an_owner_begins_anew_with_the_text_behind_the_word(booth: Booth) -> Non
     assert answer["reply"] == "[]"
     (reset,) = recorded(system, SessionReset)
     assert (reset.reason, reset.by, reset.due_ms) == ("/new", "telegram:ann", None)
-    assert ended(system, first)["status"] == "aborted"
+    assert ended(system, first["runId"])["status"] == "aborted"
     assert [event.reset for event in recorded(system, RunAborted)] == [True]
     assert decided_alike(system)
     gate.open()

@@ -23,7 +23,7 @@ from intersession_events.facts import (
     RunStarted,
     SpawnClosed,
 )
-from support.running import WAIT, Booth, Gate, closed_exchange, closed_spawn, one, recorded, wait_for
+from support.running import WAIT, Booth, Gate, closed_exchange, closed_spawn, one, recorded, speak, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 CONFIGS: tuple[dict[str, object], ...] = ({}, {"runs": {"retryInterrupted": 0}})
@@ -51,11 +51,6 @@ def failing(point: str, passings: int = 1) -> Generator[None]:
     assert left[0] == 0, f"nobody passed {point} {passings} times"
 
 
-def speak(system: SessionSystem, text: str = "hi") -> str:
-    said = system.inbound(channel="telegram", chat_id="42", sender="ann", text=text, wait=WAIT)
-    return str(said["runId"])
-
-
 def assert_asked_once(system: SessionSystem) -> None:
     assert recorded(system, RunInterrupted) == []
     assert recorded(system, LateReplyDropped) == []
@@ -76,7 +71,7 @@ def test_an_answer_is_recorded_by_the_actor_that_comes_next(
     channel = MemoryChannel()
     system = booth.start({"main": agent}, {"telegram": channel}, config)
     with failing("S6", passings):
-        run_id = speak(system)
+        run_id = speak(system)["runId"]
 
     (completed,) = recorded(system, RunCompleted)
     assert (completed.run_id, completed.reply) == (run_id, "you said hi")

@@ -5,18 +5,13 @@ from typing import Any, Final
 
 import pytest
 
-from intersession import MemoryChannel, SessionSystem, Turn
+from intersession import MemoryChannel, Turn
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown, RunQueued, SpawnClosed
 from support.doors.command_line import shown
 from support.hosts_code import doubts, fails, parrot, refuses
-from support.running import WAIT, Booth, Gate, wait_for
+from support.running import Booth, Gate, speak, wait_for
 
 MAIN = "agent:main:main"
-
-
-def speak(system: SessionSystem, **given: Any) -> str:
-    message = {"channel": "telegram", "chat_id": "42", "sender": "ann", "text": "hi", "wait": WAIT, **given}
-    return str(system.inbound(**message)["runId"])
 
 
 _TIME: Final = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
@@ -52,7 +47,7 @@ def test_runs_says_what_became_of_a_text(
 ) -> None:
     """Before: `runs` said `answered` of a text that nobody got."""
     system = booth.start({"main": parrot}, {"telegram": channel})
-    run_id = speak(system)
+    run_id = speak(system)["runId"]
     wait_for(system, event)
 
     (row,) = shown(booth, "runs", "--json").json["runs"]
@@ -84,7 +79,7 @@ def test_runs_says_when_a_text_is_tried_again_and_that_nobody_does_it_after_a_st
 def test_a_text_for_a_channel_nobody_registered_is_shown_where_it_waits(booth: Booth) -> None:
     """Before: an unregistered channel showed up nowhere."""
     system = booth.start({"main": parrot})
-    run_id = speak(system)
+    run_id = speak(system)["runId"]
     status = system.status()
     run, session = shown(booth, "replay", run_id).out, shown(booth, "replay", MAIN).out
     listed = shown(booth, "runs").out
@@ -123,7 +118,7 @@ def test_replay_tells_a_failed_run_with_its_traceback_and_what_the_person_was_to
         raise ValueError("no model")
 
     system = booth.start({"main": broken}, {"telegram": MemoryChannel()})
-    run_id = speak(system)
+    run_id = speak(system)["runId"]
     wait_for(system, DeliveryDone)
     system.close()
 
@@ -142,7 +137,7 @@ def test_after_a_stop_nobody_is_at_work_on_a_run(booth: Booth) -> None:
     gate = Gate()
     hangs = gate.saying("late")
     system = booth.start({"main": hangs})
-    first = speak(system, wait=None)
+    first = speak(system, wait=None)["runId"]
     gate.reached()
     speak(system, text="next", wait=None)
     wait_for(system, RunQueued, lambda event: event.run_id != first)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from intersession import MemoryChannel, SessionSystem
+from intersession import MemoryChannel
 from intersession.cli.commands.doctor import disk_findings
 from intersession_events.basics.machine import wall_clock_ms
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
@@ -20,14 +20,9 @@ from support.doors.gateway_live import LiveGateway
 from support.fakes import ManualClock
 from support.hosts_code import broken, doubts, fails, parrot, refuses
 from support.loopback import free_port
-from support.running import WAIT, Booth, Gate, wait_for
+from support.running import Booth, Gate, speak, wait_for
 
 TOKEN = {"gateway": {"auth": {"token": "the-token-of-this-test"}}}
-
-
-def speak(system: SessionSystem, **given: Any) -> str:
-    message = {"channel": "telegram", "chat_id": "42", "sender": "ann", "text": "hi", "wait": WAIT, **given}
-    return str(system.inbound(**message)["runId"])
 
 
 def examined(store: object, *tokens: object) -> tuple[Ran, dict[str, dict[str, str]]]:
@@ -70,7 +65,7 @@ def test_texts_that_did_not_arrive_are_named_with_their_channel(
 def test_an_agent_that_fails_now_is_an_error_and_one_that_has_failed_a_warning(booth: Booth) -> None:
     """Before: an agent that failed left no trace."""
     system = booth.start({"main": broken, "ops": parrot}, {"telegram": MemoryChannel()})
-    run_id = speak(system)
+    run_id = speak(system)["runId"]
     wait_for(system, DeliveryDone)
     fails_now, now = examined(booth.url)
     speak(system, agent_id="ops")

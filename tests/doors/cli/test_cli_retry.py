@@ -2,22 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
-from intersession import MemoryChannel, SessionSystem, Turn
+from intersession import MemoryChannel, Turn
 from intersession_events.facts import DeliveryDone
 from intersession_events.stores.portable.log import PortableLog
 from support.doors.command_line import shown
 from support.doors.gateway_live import GATEWAY, LiveGateway
-from support.running import WAIT, Booth, Gate, wait_for_number
+from support.running import Booth, Gate, speak, wait_for_number
 
 AGENTS = {"main": lambda turn: f"you said {turn.message}"}
 """Who answers where `--agents` names this."""
-
-
-def failed(system: SessionSystem) -> str:
-    said: dict[str, Any] = {"channel": "telegram", "chat_id": "42", "sender": "ann", "text": "hi"}
-    return str(system.inbound(**said, wait=WAIT)["runId"])
 
 
 def test_a_gateway_tries_it_again_and_the_answer_is_shown(booth: Booth, tmp_path: Path) -> None:
@@ -37,7 +31,7 @@ def test_a_gateway_tries_it_again_and_the_answer_is_shown(booth: Booth, tmp_path
     assert isinstance(log, PortableLog)
     with LiveGateway(system) as live:
         log.announce_gateway(live.address)
-        run_id = failed(system)
+        run_id = speak(system)["runId"]
         first = shown(booth, "retry", run_id[:8], "--config", config, "--json")
         is_down.clear()
         again = shown(booth, "retry", first.json["runId"], "--config", config)
@@ -56,7 +50,7 @@ def test_without_a_host_the_command_has_the_agents_that_it_is_given(booth: Booth
         raise ConnectionError("the model is down")
 
     system = booth.start({"main": down})
-    run_id = failed(system)
+    run_id = speak(system)["runId"]
     system.close()
     before = shown(booth, "runs")
 
@@ -80,7 +74,7 @@ def test_lists_stories_and_the_doctor_say_what_was_tried_again(booth: Booth) -> 
         return "at last"
 
     system = booth.start({"main": down}, {"telegram": MemoryChannel()})
-    run_id = failed(system)
+    run_id = speak(system)["runId"]
     assert [row["runId"] for row in system.status()["failedRuns"]] == [run_id]
     new_id = system.retry(run_id)["runId"]
     system.gateway.call("agent.wait", {"runId": new_id})
@@ -133,7 +127,7 @@ def test_what_runs_prints_can_be_typed_back(booth: Booth) -> None:
 
 def test_what_can_not_be_tried_again_is_refused_with_what_to_do(booth: Booth) -> None:
     system = booth.start(AGENTS)
-    answered = failed(system)
+    answered = speak(system)["runId"]
     system.close()
 
     done = shown(booth, "retry", answered, "--json")

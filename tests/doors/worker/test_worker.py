@@ -26,7 +26,7 @@ from intersession_events.facts import (
 from support.beside import WITH_WORKERS, WORKER, beside
 from support.doors.gateway_live import TOKEN, LiveGateway
 from support.loopback import free_port
-from support.running import SEES_ALL, WAIT, Gate, merged, recorded, wait_for
+from support.running import SEES_ALL, WAIT, Gate, ended, merged, recorded, wait_for
 
 
 class Standing:
@@ -354,10 +354,6 @@ def test_what_a_worker_can_t_be_made_of_is_refused(
 
 def answer(turn: Turn) -> str:
     return turn.message
-
-
-def ended(system: SessionSystem, run: str) -> Any:
-    return system.gateway.call("agent.wait", {"runId": run, "timeoutMs": int(WAIT * 1000)})
 
 
 @pytest.mark.clause("WORK-12")

@@ -7,7 +7,7 @@ import pytest
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
 from intersession_events.facts import RunFailed, RunQueued, RunStarted, message_in, text_of
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
-from support.running import WAIT, Booth, Gate, all_said, recorded, wait_for
+from support.running import WAIT, Booth, Gate, all_said, ended, recorded, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 
@@ -29,10 +29,6 @@ class Model:
 def speak(system: SessionSystem, text: str = "hi", **given: Any) -> str:
     said: dict[str, Any] = {"channel": "telegram", "chat_id": "42", "sender": "ann", "sender_name": "Ann"}
     return str(system.inbound(text=text, **(said | {"wait": WAIT} | given))["runId"])
-
-
-def ended(system: SessionSystem, run_id: str) -> Any:
-    return system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": int(WAIT * 1000)})
 
 
 def queued(system: SessionSystem, run_id: str) -> RunQueued:

@@ -15,6 +15,7 @@ from intersession_events import facts
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.work_queue import CallId, Offer, WorkQueue
 from support.channel_worker import desk_of
+from support.running import ended
 from support.stub_worker import StubWorker, call_of
 
 CONFIG = {"agents": {"list": [{"id": "main", "worker": True}]}}
@@ -27,10 +28,6 @@ def told(system: SessionSystem, message: str = "hello") -> str:
         "chat.send", {"sessionKey": "main", "message": message, "idempotencyKey": message}
     )
     return run["runId"]
-
-
-def ended(system: SessionSystem, run_id: str) -> dict[str, Any]:
-    return dict(system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 20_000}))
 
 
 def with_worker(system: SessionSystem, *agents: str) -> StubWorker:
