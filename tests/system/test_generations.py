@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from intersession import Reply, SessionSystem, Turn
+from intersession import Reply, SessionSystem, Turn, echo
 from intersession_events.facts import (
     ChildArchived,
     Event,
     ExchangeClosed,
     LoopEnded,
+    RunQueued,
     SessionArchived,
+    SessionOpened,
     SpawnClosed,
 )
 from support.fakes import ManualClock
@@ -19,11 +21,13 @@ from support.running import (
     QUIET,
     Booth,
     Gate,
+    all_said,
     closed_exchange,
     closed_spawn,
     one,
     pass_time_until,
     recorded,
+    speak,
     texts,
 )
 
@@ -210,3 +214,18 @@ def test_a_reset_stops_what_the_session_is_at_as_a_deletion_does(booth: Booth) -
     assert [event.reason for event in closed] == ["aborted", "run_failed"]
     for each in sent:
         assert system.debug.replay(str(each.get("runId")))["same"]
+
+
+@pytest.mark.clause("KEY-9", "INB-1")
+def test_a_run_after_a_reset_is_of_the_new_generation(booth: Booth) -> None:
+    system = booth.start({"main": echo()})
+    speak(system, "before")
+    assert system.gateway.call("sessions.reset", {"key": "main"})["ok"]
+    speak(system, "after")
+
+    before, after = [event.session_id for event in recorded(system, RunQueued)]
+    (opened,) = recorded(system, SessionOpened)
+    assert before == opened.session_id
+    assert after != before
+    said = [event for event in all_said(system) if event.message.role == "user"]
+    assert [event.session_id for event in said] == [before, after]

@@ -1,4 +1,4 @@
-"""A list that gives less than it was asked for says so, at each door."""
+"""A list that gives less than it was asked for says so, at each door; a number that no list can have is a usage error (finding A16)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -84,3 +84,29 @@ def test_a_tool_says_that_it_gives_less_than_was_asked_for(store: Path) -> None:
         assert call("sessions_list", {"limit": 0})["limitApplied"] == 1
         assert "limitApplied" not in call("sessions_list", {"limit": 1.5})
         assert call("sessions_history", {"sessionKey": NOTES, "limit": 10**9})["limitApplied"] == 1000
+
+
+@pytest.mark.parametrize("command", [("runs",), ("audit", "access")], ids=" ".join)
+@pytest.mark.parametrize("limit", ["0", "-1", "100001", "9" * 30, "nan"])
+def test_a_limit_out_of_range_is_a_usage_error(store: Path, command: tuple[str, ...], limit: str) -> None:
+    done = ran(*command, "--limit", limit, "--store", store, "--json")
+
+    assert (done.exit_code, done.json["code"]) == (2, "usage")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("sessions", "--search", "x" * 100_000), "invalid_request"),
+        (("sessions", "--as", "x" * 100_000), "invalid_key"),
+        (("history", "main", "--as-of", "x" * 100_000), "invalid_request"),
+        (("history", "x" * 100_000), "invalid_key"),
+        (("replay", "x" * 100_000), "not_visible"),
+    ],
+    ids=lambda given: str(given)[:20],
+)
+def test_what_is_too_long_or_no_number_is_refused(store: Path, command: tuple[str, ...], code: str) -> None:
+    done = ran(*command, "--store", store, "--json")
+
+    assert done.json["code"] == code
+    assert len(done.json["error"]) < 300

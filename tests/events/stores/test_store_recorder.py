@@ -1,10 +1,12 @@
-"""The library's own recorder tests, on our table and our connections."""
+"""The library's own recorder tests, on our tables and our connections, in files and on PostgreSQL."""
 
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from eventsourcing.postgres import PostgresFactory
 from eventsourcing.sqlite import SQLiteFactory
 from eventsourcing.tests.persistence import (
     ApplicationRecorderTestCase,
@@ -13,7 +15,7 @@ from eventsourcing.tests.persistence import (
 from eventsourcing.utils import Environment
 
 from intersession_events.stores.sqlite.connections import LogDatastore, PinnedConnection
-from support.library_recorders import FileRecorder
+from support.library_recorders import FileRecorder, ServerRecorder
 
 ENVIRONMENT = {
     "PERSISTENCE_MODULE": "intersession_events.stores.sqlite.application:LogFactory",
@@ -29,8 +31,19 @@ def make_recorder(database: str) -> FileRecorder:
     return recorder
 
 
+def make_recorder_on_server(url: str) -> ServerRecorder:
+    environment = {
+        "PERSISTENCE_MODULE": "intersession_events.stores.postgres.application:LogFactory",
+        "APPLICATION_RECORDER_TOPIC": "support.library_recorders:ServerRecorder",
+        "POSTGRES_URL": url,
+    }
+    recorder = PostgresFactory.construct(Environment(env=environment)).application_recorder()
+    assert isinstance(recorder, ServerRecorder)
+    return recorder
+
+
 class _OnMemory:
-    recorders: list[FileRecorder]
+    recorders: list[FileRecorder | ServerRecorder]
 
     def setUp(self) -> None:
         self.recorders = []
@@ -46,7 +59,7 @@ class _OnMemory:
     def database(self) -> str:
         return ":memory:"
 
-    def create_recorder(self) -> FileRecorder:
+    def create_recorder(self) -> Any:  # of its own class, as the library's tests are typed
         self.recorders.append(make_recorder(self.database()))
         return self.recorders[-1]
 
@@ -58,6 +71,16 @@ class _OnFile(_OnMemory):
 
     def database(self) -> str:
         return f"file:{self._path}/{uuid.uuid4()}.db?mode=rwc"
+
+
+class _OnPostgres(_OnMemory):
+    @pytest.fixture(autouse=True)
+    def _server(self, postgres_url: str) -> None:
+        self._url = postgres_url
+
+    def create_recorder(self) -> Any:
+        self.recorders.append(make_recorder_on_server(self._url))
+        return self.recorders[-1]
 
 
 class TestApplicationRecorderInMemory(_OnMemory, ApplicationRecorderTestCase[FileRecorder]):
@@ -73,6 +96,16 @@ class TestPositionsInMemory(_OnMemory, NonInterleavingNotificationIDsBaseCase):
 
 
 class TestPositionsOnFile(_OnFile, NonInterleavingNotificationIDsBaseCase):
+    pass
+
+
+@pytest.mark.postgres
+class TestApplicationRecorderOnPostgres(_OnPostgres, ApplicationRecorderTestCase[ServerRecorder]):
+    pass
+
+
+@pytest.mark.postgres
+class TestPositionsOnPostgres(_OnPostgres, NonInterleavingNotificationIDsBaseCase):
     pass
 
 

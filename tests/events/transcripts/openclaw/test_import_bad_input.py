@@ -15,6 +15,7 @@ from intersession_events.facts import LineImported, MessageRecorded, SessionImpo
 from intersession_events.stores.opened import open_log
 from intersession_events.transcripts.openclaw.importing import import_openclaw
 from intersession_events.transcripts.openclaw.reading.files import read_state
+from intersession_events.transcripts.openclaw.reading.foreign_json import Unreadable, read_object
 from intersession_events.transcripts.openclaw.report import Skipped
 from support.openclaw.samples import all_events, header, message, planned, said, session_of, write_state
 
@@ -345,3 +346,29 @@ def test_what_an_export_says_of_its_transcripts_is_believed_only_as_far_as_it_ca
 
     assert report.messages == len(recorded) == 2
     assert len({event.session_id for event in recorded}) == 2
+
+
+def nested(levels: int) -> bytes:
+    return b'{"a":' * levels + b"1" + b"}" * levels
+
+
+@pytest.mark.clause("IMP-1")
+@pytest.mark.parametrize("levels", [65, 500, 940])
+def test_an_object_that_is_nested_too_deep_is_not_read(levels: int) -> None:
+    with pytest.raises(Unreadable, match="nested too deep"):
+        read_object(nested(levels))
+
+
+@pytest.mark.clause("IMP-1")
+def test_one_that_is_just_as_deep_as_may_be_is() -> None:
+    values, raws = read_object(nested(64))
+
+    assert values.keys() == raws.keys() == {"a"}
+    assert read_object(b'{"a":[' + b"[]," * 500 + b"[]]}")[0]["a"] == [[]] * 501
+
+
+@pytest.mark.clause("IMP-1")
+def test_one_entry_that_is_too_deep_is_not_the_whole_file() -> None:
+    _, raws = read_object(b'{"good":{},"deep":' + nested(70) + b"}", of_objects=True)
+
+    assert raws.keys() == {"good", "deep"}
