@@ -1,6 +1,5 @@
 """What a log holds after its process was killed, forked, or raced for its file."""
 
-import contextlib
 import os
 import random
 import signal
@@ -20,6 +19,7 @@ from intersession_events.log.recorded import Outcome, Unavailable
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.writer_lock import holder_of
+from support.any_log import changed_behind
 from support.log_drafts import anywhere, said, to
 from support.paths import TESTS
 from support.processes.forked import Forked
@@ -129,8 +129,7 @@ def test_a_writer_whose_epoch_is_over_may_not_write(tmp_path: Path) -> None:
     with SqliteLog(path) as old:
         old.append_now([to("s", 0, said("a"))])
         # Another machine that shares the disk sees none of our locks.
-        with contextlib.closing(sqlite3.connect(path)) as elsewhere, elsewhere:
-            elsewhere.execute("UPDATE log_identity SET epoch=epoch+1")
+        changed_behind(path, "UPDATE log_identity SET epoch=epoch+1")
 
         with pytest.raises(WriterSuperseded):
             old.append_now([to("s", 1, said("c"))])

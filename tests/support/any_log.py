@@ -61,11 +61,12 @@ def log_at(place: Path | str, kind: Any = None, **options: Any) -> Any:
     return made(url.removeprefix("sqlite:///"), **options)
 
 
-def changed_behind(url: str, statement: str, *given: object) -> list[tuple[Any, ...]]:
+def changed_behind(url: str | Path, statement: str, *given: object) -> list[tuple[Any, ...]]:
     """Change what a store has written, behind the back of whoever has the log: one statement, with `?` for what is given.
 
     Returns the rows that it asks for, if any.
     """
+    url = str(url)
     if is_postgres(url):
         address = address_of(url)
         with psycopg.connect(address.conninfo, autocommit=True) as server:

@@ -16,6 +16,7 @@ from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.sessions.history import History
 from intersession_projections.views.sessions.list import Sessions
+from support.any_log import changed_behind
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.doors.mcp_clients import connected, text_of
 from support.hosts_code import parrot
@@ -122,10 +123,7 @@ def test_a_message_that_is_missing_is_missed_by_whatever_page_would_have_it(
     written: Path, condition: str
 ) -> None:
     """Before: between two pages, and behind the last row, no neighbour told of it: the rest was shown as if it were all."""
-    with closing(sqlite3.connect(written)) as connection, connection:
-        connection.execute(
-            f"DELETE FROM stored_events WHERE originator_id='session:{MAIN}' AND {condition}"  # noqa: S608 - ours
-        )
+    changed_behind(written, f"DELETE FROM stored_events WHERE originator_id='session:{MAIN}' AND {condition}")  # noqa: S608 - ours
 
     with SqliteLog(written, inline=inline_views()) as log:
         session = Sessions(log).get(MAIN)

@@ -2,9 +2,7 @@
 
 import re
 import shutil
-import sqlite3
 import zipfile
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from intersession import SessionSystem, echo
 from intersession_actors.hindsight.bundling.bundle import make_bundle
 from intersession_actors.hindsight.bundling.wanted import BundleWanted
+from support.any_log import changed_behind
 from support.paths import DOCS
 
 PAGE = (DOCS / "howto" / "read-the-log.md").read_text(encoding="utf-8")
@@ -41,9 +40,9 @@ def test_the_recipe_proves_logs_with_erasures_forks_and_bundles_and_finds_a_chan
         shutil.copy(path if kind == "fork" else "log.db", "host.db")
 
     exec(RECIPE, {})  # noqa: S102 - of our own page
-    with closing(sqlite3.connect("host.db")) as rows, rows:
-        rows.execute(
-            "UPDATE stored_events SET topic='run_failed.1' WHERE rowid=(SELECT MAX(rowid) FROM stored_events)"
-        )
+    changed_behind(
+        "host.db",
+        "UPDATE stored_events SET topic='run_failed.1' WHERE rowid=(SELECT MAX(rowid) FROM stored_events)",
+    )
     with pytest.raises(AssertionError):
         exec(RECIPE, {})  # noqa: S102 - the same

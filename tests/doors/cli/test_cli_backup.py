@@ -1,8 +1,6 @@
 """`intersession backup` copies a log while it is in use: verified, never over anything, whole or not at all."""
 
 import signal
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 from intersession import File, SessionSystem, echo
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import open_log
+from support.any_log import changed_behind
 from support.doors.command_line import DemoLog, ran, ran_as_process
 from support.running import WAIT
 
@@ -117,9 +116,7 @@ def test_a_log_that_was_cut_is_refused_with_the_evidence(tmp_path: Path) -> None
     with SessionSystem(store, agents={"main": echo("heard: ")}) as system:
         speak(system, "one")
     assert ran("backup", copy, "--store", store).exit_code == 0
-    with closing(sqlite3.connect(store)) as database:
-        database.execute("DELETE FROM stored_events WHERE rowid > 4")
-        database.commit()
+    changed_behind(store, "DELETE FROM stored_events WHERE rowid > 4")
 
     refused = ran("backup", copy, "--store", store, "--json")
 
@@ -214,9 +211,7 @@ def test_a_copy_that_was_changed_is_not_restored(tmp_path: Path) -> None:
     with SessionSystem(store, agents={"main": echo("heard: ")}) as system:
         speak(system, "one")
     assert ran("backup", copy, "--store", store).exit_code == 0
-    with closing(sqlite3.connect(copy)) as database:
-        database.execute("UPDATE stored_events SET topic='run_failed.1' WHERE rowid=5")
-        database.commit()
+    changed_behind(copy, "UPDATE stored_events SET topic='run_failed.1' WHERE rowid=5")
 
     refused = ran("restore", copy, "--store", tmp_path / "new.db", "--json")
 

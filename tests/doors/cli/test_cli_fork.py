@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from support.any_log import changed_behind
 from support.doors.command_line import DemoLog, ran
 from support.every_day import every_day
 
@@ -163,8 +164,7 @@ def test_a_fork_is_verified_alone_and_with_its_source(forked: Forked, tmp_path: 
     assert seen["position"] == forked.turn
     assert any("is of the log" in said for said in alone.json["unproven"])
     assert not any("is of the log" in said for said in both.json["unproven"])
-    with closing(sqlite3.connect(mailed)) as rows, rows:
-        rows.execute("DELETE FROM stored_events WHERE rowid=(SELECT MIN(rowid) FROM stored_events)")
+    changed_behind(mailed, "DELETE FROM stored_events WHERE rowid=(SELECT MIN(rowid) FROM stored_events)")
     found = ran("verify", "--store", mailed, "--source", forked.path, "--json")
     assert found.exit_code == 4
     other = ran("verify", "--store", forked.path, "--source", forked.path, "--json")

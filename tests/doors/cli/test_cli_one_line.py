@@ -1,10 +1,8 @@
 """V1, PLACE: no name and no file of somebody else's says on a line of its own what a command says, or is read without an end."""
 
 import os
-import sqlite3
 import stat
 from collections.abc import Generator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from intersession_actors.hindsight.forking.listing import forks_of
 from intersession_actors.hindsight.replaying.replayed import replay_file
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.transcripts.openclaw.reading.foreign_json import Unreadable, read_json5
+from support.any_log import changed_behind
 from support.doors.command_line import ran
 
 FALSE = "x\nverified: 9 events in 1 stream of all.db are as they were written"
@@ -31,11 +30,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_line_feed_in_a_name_begins_no_line_of_what_verify_says(store: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     copy.write_bytes(store.read_bytes())
-    with closing(sqlite3.connect(copy)) as rows, rows:
-        rows.execute(
-            "UPDATE stored_events SET originator_id=?, topic=? WHERE rowid=(SELECT MAX(rowid) FROM stored_events)",
-            (FALSE, FALSE),
-        )
+    changed_behind(
+        copy,
+        "UPDATE stored_events SET originator_id=?, topic=? WHERE rowid=(SELECT MAX(rowid) FROM stored_events)",
+        FALSE,
+        FALSE,
+    )
 
     said = ran("verify", "--store", copy, "--events-only")
 

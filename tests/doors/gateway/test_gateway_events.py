@@ -1,13 +1,11 @@
 """Committed events as a stream that resumes, and what the description of the routes promises."""
 
 import json
-import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,6 +35,7 @@ from intersession_actors.calls.tools.registry import TOOLS, schemas
 from intersession_actors.rules.config.host import GatewayAuth
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.keys.key import SessionKey
+from support.any_log import changed_behind
 from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, WRITER, LiveGateway
 from support.fakes import ManualClock
 from support.running import SEES_ALL, merged
@@ -511,8 +510,7 @@ def test_a_row_that_can_not_be_read_is_left_out_of_the_stream_and_told(
     with SessionSystem(path, agents={"main": echo()}, config=merged(SEES_ALL, GATEWAY)) as system:
         say(system, "main", "hello")
         head = system.log.head()
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE stored_events SET state=x'00' WHERE rowid=3")
+    changed_behind(path, "UPDATE stored_events SET state=x'00' WHERE rowid=3")
     with (
         SessionSystem(path, agents={"main": echo()}, config=merged(SEES_ALL, GATEWAY)) as system,
         LiveGateway(system, limits=SHORT) as made,

@@ -1,8 +1,6 @@
 """ERASE-2: in the place of erased words stands what was left of them and nothing else, and each erasure is only as proven as its event."""
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -27,6 +25,7 @@ from intersession_events.log.verifying.verification import verify_log
 from intersession_events.proofs.signatures import Trusted
 from intersession_events.proofs.statement import Checkpoint, checkpoint_of
 from intersession_events.stores.sqlite.log import SqliteLog
+from support.any_log import changed_behind
 from support.checkpointed import checkpoint, key_of
 from support.forged_erasures import forge, payload_of_row, put_in_place, say_erased
 from support.log_drafts import anywhere, draft, said
@@ -219,8 +218,7 @@ def test_an_event_erases_nothing_that_comes_after_it(path: Path) -> None:
     put_in_place(path, STREAM, 4, payload)
     with SqliteLog(path, read_only=True) as log:
         (row,) = log.query("SELECT rowid FROM stored_events WHERE originator_id='t'")
-    with closing(sqlite3.connect(path)) as rows, rows:
-        rows.execute("DELETE FROM stored_events WHERE originator_id='t'")
+    changed_behind(path, "DELETE FROM stored_events WHERE originator_id='t'")
     say_erased(
         path,
         Erased(stream=STREAM, rows=((4, sha256(payload).hexdigest()),), by="operator"),

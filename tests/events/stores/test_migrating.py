@@ -1,7 +1,5 @@
 """A log is moved to another store and back: the same rows, whatever it holds, and whoever is killed meanwhile."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.sqlite.log import SqliteLog
-from support.any_log import AnyLog
+from support.any_log import AnyLog, changed_behind
 from support.forked import CUT, A, B, fork_of, say, source_log
 from support.log_drafts import anywhere, said, to
 from support.postgres.server import Server
@@ -289,8 +287,7 @@ def test_a_schema_that_holds_something_else_is_refused(
 
 
 def test_a_log_that_was_changed_is_not_moved(source: str, target: str) -> None:
-    with closing(sqlite3.connect(source)) as made, made:
-        made.execute("UPDATE stored_events SET topic='run_failed.1' WHERE rowid=3")
+    changed_behind(source, "UPDATE stored_events SET topic='run_failed.1' WHERE rowid=3")
     with pytest.raises(MigrationFailed, match=r"changed \(1\)"):
         migrate(source, target)
     with pytest.raises(LogError):

@@ -4,7 +4,6 @@ import itertools
 import sqlite3
 import threading
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.backup import back_up
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.sqlite.log import SqliteLog
+from support.any_log import changed_behind
 from support.log_drafts import anywhere, said
 
 WRITERS = 4
@@ -175,8 +175,7 @@ def test_a_backup_has_the_rights_of_the_log_and_tells_how_far_it_is(tmp_path: Pa
 def test_no_backup_is_kept_of_a_log_that_was_changed(tmp_path: Path) -> None:
     with SqliteLog(tmp_path / "log.db") as log:
         log.append_now([anywhere("session:x", said("a"))])
-    with closing(sqlite3.connect(tmp_path / "log.db")) as rows, rows:
-        rows.execute("UPDATE stored_events SET topic = 'run_failed.1'")
+    changed_behind(tmp_path / "log.db", "UPDATE stored_events SET topic = 'run_failed.1'")
 
     changed = open_log(f"sqlite:///{tmp_path / 'log.db'}", read_only=True)
     with changed as log, pytest.raises(BackupFailed, match="changed"):

@@ -25,6 +25,7 @@ from intersession_events.stores.sqlite.connections import raw_of
 from intersession_events.stores.sqlite.held import keep_open
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.names import check_one_name, inode_of
+from support.any_log import changed_behind
 from support.faulty_store import FAULT, FAULTY, sync_failed
 from support.log_drafts import anywhere, said, to
 from support.running import WAIT
@@ -461,8 +462,7 @@ def test_a_write_ahead_log_that_another_process_folds_is_not_taken_for_one_that_
 def test_a_write_ahead_log_that_others_wrote_to_as_sqlite_does_is_no_harm(path: Path) -> None:
     with SqliteLog(path) as log:
         log.append_now([to("s", 1, B)])
-        with closing(sqlite3.connect(path)) as other, other:
-            other.execute("CREATE TABLE of_a_backup (sequence INTEGER)")
+        changed_behind(path, "CREATE TABLE of_a_backup (sequence INTEGER)")
         os.utime(f"{path}-wal", ns=(1, 1))
         log.append_now([to("s", 2, C)])
 
@@ -675,8 +675,7 @@ def depth(error: BaseException) -> int:
 def test_callers_of_one_commit_that_failed_get_errors_of_their_own(tmp_path: Path) -> None:
     told: list[Outcome] = []
     with SqliteLog(tmp_path / "log.db", threads=False) as log:
-        with closing(sqlite3.connect(tmp_path / "log.db")) as elsewhere, elsewhere:
-            elsewhere.execute("UPDATE log_identity SET epoch=epoch+1")
+        changed_behind(tmp_path / "log.db", "UPDATE log_identity SET epoch=epoch+1")
         for name in "abc":
             log.append([anywhere("s", said(name))], told.append)
         log.step()

@@ -1,7 +1,5 @@
 """The doors of the debugger: a log that is only read, and the gateway's methods, for the operator and for who stands for less."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +7,7 @@ import pytest
 from intersession import NoSuchStore, SessionSystem, ToolRefused, echo, open_log
 from intersession_actors.calls.service.callers import Caller
 from intersession_events.facts import AccessRecorded
+from support.any_log import changed_behind
 from support.running import SEES_ALL, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
@@ -75,7 +74,6 @@ def test_a_log_whose_views_another_version_wrote_is_read_at_every_place(tmp_path
     """The events themselves are not where the views are folded beside."""
     with started(tmp_path) as system:
         place = system.debug.state(at=-3)
-    with closing(sqlite3.connect(tmp_path / "log.db")) as file, file:
-        file.execute("UPDATE inline_views SET shape = shape - 1")
+    changed_behind(tmp_path / "log.db", "UPDATE inline_views SET shape = shape - 1")
     with open_log(tmp_path / "log.db") as opened:
         assert opened.debug.state(at=f"event:{place['place']['eventId']}") == place

@@ -23,6 +23,7 @@ from intersession_projections.questions.places.runs_named import flow_id
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.run_outcomes.runs import Runs
 from intersession_projections.views.sessions.list import Sessions
+from support.any_log import changed_behind
 from support.every_day import every_day
 from support.forked_everywhere import flows_of
 from support.golden_logs import golden_logs
@@ -165,8 +166,7 @@ def test_a_view_that_left_something_out_in_the_source_is_built_of_the_events(tmp
 def test_a_view_that_somebody_wrote_into_is_built_of_the_events(tmp_path: Path) -> None:
     path = random_runs(tmp_path / "log.db", 3, asked=2)
     with open_log(str(path), inline=inline_views()) as log:
-        with closing(sqlite3.connect(path)) as file, file:
-            file.execute("UPDATE run_outcomes SET status = 'wrong'")
+        changed_behind(path, "UPDATE run_outcomes SET status = 'wrong'")
         fork = made_at(log, flow_id(next(flows_of(log))), log.head())
     assert "run_outcomes" not in stored(fork.path)
     with open_log(fork.path, inline=inline_views()) as going_on:
