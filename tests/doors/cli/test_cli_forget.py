@@ -1,13 +1,15 @@
 """`intersession forget`, with a host of the log and without: a person, and what is too old; what is asked wrongly is refused."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from intersession import SessionSystem
+from intersession_events.facts import DeliveryDone
 from support.doors.command_line import Ran, ran
-from support.running import Booth
+from support.running import Booth, wait_for_number
 
 PEERS = {"session": {"dmScope": "per-channel-peer"}, "retention": {"messages": "400d"}}
 
@@ -65,3 +67,32 @@ def test_a_command_that_does_not_say_what_is_refused(booth: Booth, asked: list[s
     refused = ran("forget", *asked, "--yes", "--store", booth.url)
     assert refused.exit_code == 2
     assert said in refused.err
+
+
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-1")
+def test_verify_tells_one_forgetting_as_one_and_a_dry_run_names_the_first_that_are_under_way(
+    booth: Booth,
+) -> None:
+    """Before: a line for each stream with words of the person, and one line with the ids of all that was under way."""
+    with booth.start(
+        {"main": lambda turn: f"noted {turn.message}"}, {"telegram": lambda _: "r1"}, PEERS
+    ) as system:
+        for number in range(7):
+            system.inbound(channel="telegram", chat_id="ada", sender="ada", text=f"zqx{number}", wait=20)
+        wait_for_number(system, DeliveryDone, 7)
+        system.forget("telegram:ada", reason="asked for")
+
+    told = [
+        line for line in ran("verify", "--store", booth.url).out.splitlines() if "operator erased" in line
+    ]
+
+    assert len(told) == 1
+    assert "of 8 streams by the rule person" in told[0]
+    with booth.start({"main": lambda turn: f"noted {turn.message}"}, None, PEERS) as system:
+        for number in range(7):
+            system.inbound(channel="telegram", chat_id="bo", sender="bo", text=f"zqx{number}", wait=20)
+    dry = ran("forget", "--person", "telegram:bo", "--dry-run", "--store", booth.url)
+    assert re.search(
+        r"ended first: (delivery:\S+, ){4}delivery:\S+ and 2 more \(--json\)$", dry.out, re.MULTILINE
+    )

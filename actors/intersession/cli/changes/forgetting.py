@@ -1,5 +1,7 @@
 """The commands that remove words from a log for good: `erase` those of a session, `forget` those of a person."""
 
+from typing import Final
+
 from intersession.cli.changes.sessions import changed
 from intersession.cli.shell.answer import READING, Answer, Reading, UsageError
 from intersession_actors.calls.service.reader import Reader
@@ -102,13 +104,17 @@ def _told(answer: JsonMapping, whose: str) -> list[str]:
     lines += [f"  {count:>6} {_NAMES.get(name, name)}" for name, count in answer["counts"].items() if count]
     lines += [f"  {number:>6} by {rule}" for rule, number in answer.get("rules", {}).items()]
     if answer["waiting"]:
-        lines.append(f"Still under way, to be ended first: {', '.join(answer['waiting'])}")
+        some, more = answer["waiting"][:_NAMED], len(answer["waiting"]) - _NAMED
+        rest = f" and {more} more (--json)" if more > 0 else ""
+        lines.append(f"Still under way, to be ended first: {', '.join(some)}{rest}")
     if answer["notReached"]:
         lines.append("Not reached:")
     lines += [f"  {said}" for said in answer["notReached"]]
     return lines
 
 
+_NAMED: Final = 5
+"""How many flows are named that have to end first."""
 _NAMES = {
     "toolResults": "results of tools",
     "thinking": "thoughts of models, whose answers stay",

@@ -88,4 +88,10 @@ def show_made(screen: Screen, made: BundleMade) -> None:
             f"that {counted(made.unproven, 'event')} behind the last checkpoint {verb} the log's; "
             "`intersession checkpoint` takes one",
         )
+    if made.signed_by is None:
+        screen.dim(
+            "  not signed, and so refused by --trust: --key, or checkpoints.keyFile of --config, signs it"
+        )
+    else:
+        screen.line(f"  signed by {made.signed_by}")
     screen.line(f"  check it: unzip -p {made.name} verify.py > verify.py; python3 verify.py {made.name}")

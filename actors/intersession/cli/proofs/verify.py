@@ -1,6 +1,7 @@
 """`intersession verify`: proves that a log was not changed, and says what can't be proven."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -232,7 +233,14 @@ def _began_as(seen: PrefixSeen) -> str:
     return "; ".join(parts)
 
 
-def _erased_by(seen: ErasureSeen) -> str:
+def _order_of(seen: ErasureSeen) -> tuple[object, ...]:
+    """Return what the erasures of one order have in common: a person's words stand in many streams, each of which has its own."""
+    why = seen.time, seen.by, seen.rule, seen.reason, seen.thinking
+    return *why, seen.checkpoint, seen.signed, seen.published
+
+
+def _erased_by(together: Sequence[ErasureSeen]) -> str:
+    seen, last = together[0], together[-1]
     why = (f" by the rule {seen.rule}" if seen.rule else "") + (f', "{seen.reason}"' if seen.reason else "")
     covers = (
         "covered by no checkpoint"
@@ -240,18 +248,22 @@ def _erased_by(seen: ErasureSeen) -> str:
         else f"covered by the checkpoint of position {seen.checkpoint}"
     )
     sure = [*(["signed by a trusted key"] * seen.signed), *(["as published"] * seen.published)]
+    at, of = f"#{seen.position}", seen.stream
+    if len(together) > 1:
+        at, of = f"{at} to #{last.position}", counted(len({one.stream for one in together}), "stream")
     return (
-        f"#{seen.position} at {moment(seen.time)}: {seen.by} erased {_gone(seen)} of {seen.stream}{why}; "
+        f"{at} at {moment(seen.time)}: {seen.by} erased {_gone(together)} of {of}{why}; "
         f"{', '.join([covers, *(sure or ['not proven'])])}"
     )
 
 
-def _gone(seen: ErasureSeen) -> str:
-    files = counted(seen.files, "file")
-    if not seen.rows:
+def _gone(together: Sequence[ErasureSeen]) -> str:
+    files = counted(number := sum(seen.files for seen in together), "file")
+    rows = sum(seen.rows for seen in together)
+    if not rows:
         return files
-    what = "the thinking of " if seen.thinking else ""
-    return what + counted(seen.rows, "payload") + (f" and {files}" if seen.files else "")
+    what = "the thinking of " if together[0].thinking else ""
+    return what + counted(rows, "payload") + (f" and {files}" if number else "")
 
 
 def _files_seen(files: FilesSeen) -> str:
@@ -282,10 +294,10 @@ def _show_erasures(screen: Screen, report: VerifyReport) -> None:
             f"  {counted(report.encrypted, 'payload')} encrypted, and not seen: their keys are not at hand, or gone"
         )
     erasures = [erasure for erasure in report.erasures if erasure.edition is None]
-    for erasure in erasures[:_MOST_FINDINGS]:
-        screen.line(f"  {_erased_by(erasure)}")
-    if len(erasures) > _MOST_FINDINGS:
-        rest = len(erasures) - _MOST_FINDINGS
+    orders = [tuple(together) for _, together in groupby(erasures, key=_order_of)]
+    for together in orders[:_MOST_FINDINGS]:
+        screen.line(f"  {_erased_by(together)}")
+    if rest := sum(map(len, orders[_MOST_FINDINGS:])):
         screen.dim(f"  and {counted(rest, 'erasure')} more; --json has the first thousand")
 
 

@@ -50,6 +50,8 @@ class BundleMade(NamedTuple):
     checkpoint: str | None
     unproven: int
     """How many of its events lie behind that checkpoint."""
+    signed_by: str | None = None
+    """The id of the key that signed it."""
 
     @property
     def value(self) -> JsonObject:
@@ -64,6 +66,7 @@ class BundleMade(NamedTuple):
             "position": self.position,
             "checkpoint": self.checkpoint,
             "unproven": self.unproven,
+            "signedBy": self.signed_by,
         }
 
 
@@ -134,6 +137,7 @@ def make_bundle(
         position=at,
         checkpoint=None if taken.checkpoint is None else taken.checkpoint.hash,
         unproven=taken.unproven,
+        signed_by=None if key is None else key.public.id,
     )
 
 
