@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, echo
+from intersession_events.facts import words
+from intersession_events.stores.opened import open_log
 from support.doors.command_line import ran
+from support.encrypted import master_key, with_key
 from support.every_day import every_day
 from support.golden_logs import (
     HEAD_KEY,
@@ -32,6 +35,9 @@ from support.rows import edited
 
 WAIT = 20
 """Seconds that an answer may take; it comes in milliseconds, or never."""
+
+LONG = 12
+"""Characters of words that stand nowhere else by chance."""
 
 FIRST = "0.1.0"
 MAIN = "agent:main:main"
@@ -200,3 +206,25 @@ def test_a_story_may_tell_more_and_has_to_tell_what_it_told_in_order(now: Any, t
     was = {"beats": [{"at": 1, "cause": None}, {"at": 2}]}
 
     assert list(differences(was, {"beats": now})) == told
+
+
+@pytest.mark.parametrize(
+    "golden", [pytest.param(one, id=name) for name, one in LOGS.items() if name[-5:] != "-base"]
+)
+@pytest.mark.ci
+@pytest.mark.clause("E1", "CRYPT-7")
+def test_no_words_are_left_of_a_log_of_a_release_that_is_encrypted(golden: GoldenLog, tmp_path: Path) -> None:
+    path, host = golden.unpack(tmp_path), tmp_path / "host.json"
+    host.write_text(json.dumps(with_key(master_key(tmp_path))), encoding="utf-8")
+    with open_log(str(path), read_only=True) as log:
+        before = [*log.all()]
+    told = {text for one in before for text in words(one.event) if len(text) >= LONG}
+
+    done = ran("encryption", "apply", "--store", path, "--config", host, "--json")
+
+    with open_log(str(path), read_only=True) as log:
+        assert [*log.all()] == before
+    content = path.read_bytes()
+    left = [text for text in told if text.encode() in content or json.dumps(text)[1:-1].encode() in content]
+    assert (done.exit_code, done.json["ok"], left, len(told) > 0) == (0, True, [], True)
+    assert verified(path, golden).exit_code == 0
