@@ -156,16 +156,17 @@ def test_a_gateway_behind_tls_that_says_nothing_is_given_up(
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"https://localhost:{listening.getsockname()[1]}"
         opening = at_once.submit(GatewayClient, address, TOKEN)
-        opened, _ = listening.accept()
+        listening.settimeout(WAIT)
         with ExitStack() as held:
             with suppress(OSError):  # on a busy machine it is given up before
+                opened, _ = listening.accept()
                 held.enter_context(certificate[0].wrap_socket(opened, server_side=True))
             with pytest.raises(ToolRefused, match="timed out"):
                 opening.result(WAIT)
 
 
 @pytest.mark.ci
-def test_a_hundred_clients_behind_tls_are_answered(
+def test_hundreds_of_clients_behind_tls_are_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: ThreadPoolExecutor
 ) -> None:
     """One in a hundred was not, when its request met a ticket."""
@@ -182,4 +183,4 @@ def test_a_hundred_clients_behind_tls_are_answered(
                 return "ok" in client.call("health")
 
         with proxy.running():
-            assert all(at_once.map(call, range(100)))
+            assert all(at_once.map(call, range(300)))
