@@ -3,6 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, Self, TypeVar
 
 from intersession import Failure, SessionSystem
@@ -166,14 +167,20 @@ def wait_until_done(system: SessionSystem) -> None:
     until(lambda: not (flows.open_exchanges() or flows.open_spawns() or flows.open_deliveries()), within=WAIT)
 
 
-def pass_time_until(system: SessionSystem, clock: ManualClock, ms: int, kind: type[E]) -> E:
-    """Move the clock on, step by step, until an event of a kind is there."""
+def pass_time_until(system: SessionSystem, clock: ManualClock, ms: int, kind: type[E], number: int = 1) -> E:
+    """Move the clock on, step by step, until there are that many events of a kind; return the last of these.
+
+    It stands while a channel is called: on a busy machine that lasts several steps, and the call would be given up as too late.
+    """
+    calls = system._parts.caller._running
     for _ in range(400):
         pass_time(system, clock, ms)
-        for item in parts_in(system.follow(0, timeout=0.05)):
-            if isinstance(item.event, kind):
-                return item.event
-    raise AssertionError(f"no {kind.__name__} came: {[item.topic for item in system.log.all()]}")
+        came = (item.event for item in parts_in(system.follow(0, timeout=0.05)))
+        found = next(islice((event for event in came if isinstance(event, kind)), number - 1, None), None)
+        if found is not None:
+            return found
+        until(lambda: not calls, within=WAIT)
+    raise AssertionError(f"no {number} {kind.__name__} came: {[item.topic for item in system.log.all()]}")
 
 
 def pass_time(system: SessionSystem, clock: ManualClock, ms: int) -> None:

@@ -12,7 +12,7 @@ from intersession.cli.commands.demo_agents import AGENTS, CONFIG
 from intersession_actors.outside.channels.channels import MemoryChannel
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.hostile import given, rows
-from support.running import merged
+from support.running import merged, wait_until_done
 
 HOSTILE = [str(given(row)) for row in rows("R")]
 _UNSEEN = re.compile(
@@ -49,4 +49,5 @@ def played(
             system.inbound(
                 channel="telegram", chat_id="ada", text=text, sender="ada", agent_id="main", wait=20
             )
+        wait_until_done(system)
         yield system, gateway
