@@ -211,11 +211,14 @@ def test_a_third_attempt_knows_both(booth: Booth, cuts: tuple[int, ...]) -> None
 @pytest.mark.parametrize("timeout", [10, 0.2])
 def test_a_call_that_was_cut_off_while_it_waited_is_carried_on(booth: Booth, timeout: float) -> None:
     gate, errand = Gate(), Errand(tool("sessions_send", pay(timeout=timeout)))
+    errand.cut = 1  # where its wait runs out before the process is gone, it goes no further
     first = booth.start({"main": errand, "ops": gate.saying("never said")}, None, QUIET, PATIENT)
     run = told(first)
     gate.reached()
     first.close(grace=0)
     gate.open()
+    errand.gate.open()
+    errand.cut = None
 
     ops, after = Ops(), Gate()
 

@@ -67,9 +67,9 @@ class Cause:
         self, begun: Callable[[], dict[str, Event]], is_same: Callable[[str, Event], bool]
     ) -> str | None:
         """Return the id of what an attempt before began by the same call; each once. `begun` reads all that these began."""
-        known = self._begun.get(None) or self._begun.setdefault(
-            None, begun()
-        )  # of two threads that read it, one is first
+        if None not in self._begun:
+            self._begun.setdefault(None, begun())  # of two threads that read it, one is first
+        known = self._begun[None]
         same = (one for one, event in list(known.items()) if is_same(one, event))
         return next((one for one in same if known.pop(one, None) is not None), None)
 
