@@ -467,7 +467,8 @@ def use_kept(evidence: Evidence) -> Iterator[str]:
     """L2: no run starts when those of its chain that have ended have used all tokens, or all money, that there is.
 
     What ends while a start is on its way to the store is not known to it. Where nobody has noted what was known, it is what had
-    ended before the last event of its session.
+    ended before the last event of its session. The run that a chain begins with always starts: a summary that its session needs
+    first is of the chain, and may have used all.
     """
     ends: defaultdict[str, list[tuple[int, Usage]]] = defaultdict(list)
     for item, ended in evidence.of(RunCompleted):
@@ -476,7 +477,7 @@ def use_kept(evidence: Evidence) -> Iterator[str]:
             ends[budget.root].append((item.position, ended.usage))
     for item, event in evidence.of(RunStarted):
         budget = evidence.queued[event.run_id][1].budget if event.run_id in evidence.queued else None
-        if budget is None or event.attempt != 1:
+        if budget is None or event.attempt != 1 or event.run_id == budget.root:
             continue
         stream = evidence.streams[item.stream]
         before = next((one.position for one in reversed(stream) if one.position < item.position), 0)
