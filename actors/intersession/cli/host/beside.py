@@ -48,7 +48,7 @@ def host_beside(reading: Reading) -> Client | None:
             "forbidden", f"the log's writer has a gateway at {address}, whose token is not known; {hint}"
         )
     try:
-        return _client(address, token)
+        return _of_gateway("client").GatewayClient(address, token)
     except ToolRefused as refused:
         if refused.code == "unavailable":
             return None  # it was killed: whoever takes the lock next writes its own address
@@ -94,10 +94,6 @@ def tools_beside(log: Located, token: str) -> Client:
 def known_token(config: Config) -> str | None:
     """Return the token of a command: the environment's, else the configuration's."""
     return os.environ.get(TOKEN_VARIABLE) or config.gateway.auth.secret
-
-
-def _client(address: str, token: str) -> Client:
-    return _of_gateway("client").GatewayClient(address, token)
 
 
 def _of_gateway(module: str) -> ModuleType:

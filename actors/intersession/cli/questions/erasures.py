@@ -43,15 +43,11 @@ def _show(screen: Screen, rows: Sequence[JsonObject]) -> None:
                 str(row["payloads"]),
                 str(row.get("files", "")),
                 _covered(row.get("checkpoint")),
-                one_line(_why(row), _REASON_CHARS),
+                one_line(": ".join(row[name] for name in ("rule", "reason") if name in row), _REASON_CHARS),
             )
             for row in rows
         ],
     )
-
-
-def _why(row: JsonObject) -> str:
-    return ": ".join(row[name] for name in ("rule", "reason") if name in row)
 
 
 def _covered(checkpoint: JsonObject | None) -> str:

@@ -122,7 +122,9 @@ class Reader:
                 within=within,
             )
         row = self.sessions.get(key, as_of)
-        sandboxed = row.sandboxed if row is not None else self._opens_sandboxed(parsed)
+        sandboxed = (
+            row.sandboxed if row is not None else self.config.sandboxed(parsed.agent_id, main=parsed.is_main)
+        )
         return Requester(
             key=parsed,
             agent_id=agent_id or parsed.agent_id,
@@ -215,6 +217,3 @@ class Reader:
         if self.transcripts is None:
             return None
         return storable(str(self.transcripts / file_name(session_id)))
-
-    def _opens_sandboxed(self, key: SessionKey) -> bool:
-        return self.config.sandboxed(key.agent_id, main=key.is_main)

@@ -10,7 +10,6 @@ from intersession_actors.outside.agents.runners import runner_of
 from intersession_events.facts import HeldText
 from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.views.held_calls import HeldCalls
-from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
 class HeldAt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -44,7 +43,11 @@ def standing(service: Service) -> Standing:
     reader = service.reader
     frozen, degraded = frozen_in(reader.log), service.supervisor.degraded
     runs = [run for run in reader.runs.open_runs() if run.run_id not in frozen.runs]
-    parked = [run for run in runs if run.status == "queued" and not _has_agent(service, run.session_key)]
+    parked = [
+        run
+        for run in runs
+        if run.status == "queued" and not service.world.agents.has(runner_of(run.session_key))
+    ]
     held = [exchange for exchange in reader.flows.held_exchanges() if exchange.stream not in frozen.flows]
     calls = [one.held for one in HeldCalls(reader.log).waiting() if one.held.run_id not in frozen.runs]
     aside = tuple(name for name in degraded if name not in frozen.flows)
@@ -60,7 +63,7 @@ def standing(service: Service) -> Standing:
     return Standing(
         goes_on=any(run.run_id not in still for run in runs)
         or _flows_go_on(service, {*frozen.flows, *aside, *imported}, still),
-        missing=tuple(sorted({_agent_id(run) for run in parked})),
+        missing=tuple(sorted({runner_of(run.session_key) for run in parked})),
         held=(
             *(HeldAt(run=one.run_id, step=one.held or "reply", turn=one.turns) for one in held),
             *(HeldAt(run=call.run_id, step="call", hold=call.hold_id) for call in calls),
@@ -84,14 +87,6 @@ def _imported(service: Service) -> Iterator[str]:
         and flow.position <= cut  # nothing came of it here
         and (flow.awaits is None or service.reader.runs.get(flow.awaits) is None)
     )
-
-
-def _has_agent(service: Service, key: str) -> bool:
-    return service.world.agents.has(runner_of(key))
-
-
-def _agent_id(run: RunOutcome) -> str:
-    return runner_of(run.session_key)
 
 
 def _flows_go_on(service: Service, apart: Collection[str], still: Collection[str]) -> bool:

@@ -199,7 +199,9 @@ class Recordings:
                 # Whether it was gone by then is told by its own stream; who called outside of a run has none in the chain.
                 streams[session_stream(recorded.event.requester)] = None
         deliveries = {recorded.stream for recorded in events} | streams.keys()
-        for begun in self._log.parts([StreamPart(name, 0, 1) for name in deliveries if _is_delivery(name)]):
+        for begun in self._log.parts(
+            [StreamPart(name, 0, 1) for name in deliveries if name.startswith("delivery:")]
+        ):
             for recorded in begun:
                 if isinstance(recorded.event, DeliveryDecided):  # its session says whether it may go out
                     streams[session_stream(recorded.event.session_key)] = None
@@ -228,7 +230,3 @@ class Recordings:
             for recorded in part
             if isinstance(recorded.event, ConfigLoaded | ForkEdited)
         ]
-
-
-def _is_delivery(stream: str) -> bool:
-    return stream.startswith("delivery:")

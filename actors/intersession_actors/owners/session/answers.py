@@ -235,7 +235,6 @@ def auto_reply(
         running.cause,
         reply or "",
         "auto_reply",
-        "reply",
         files=files,
         key=key,
         log_id=log_id,
@@ -261,7 +260,6 @@ def failure_notice(
         running.cause,
         text,
         "failure_notice",
-        "failure_notice",
         key=key,
         log_id=log_id,
         now_ms=now_ms,
@@ -280,18 +278,15 @@ def limit_notice(
     """Return the delivery that tells a person that their budget is used up (LIMIT-2)."""
     if not text.strip():
         return ()
-    return _delivery(
-        queued, budget, None, text, "failure_notice", "failure_notice", key=key, log_id=log_id, now_ms=now_ms
-    )
+    return _delivery(queued, budget, None, text, "failure_notice", key=key, log_id=log_id, now_ms=now_ms)
 
 
-def _delivery(  # noqa: PLR0917 - what it is made of
+def _delivery(
     queued: facts.RunQueued,
     budget: facts.Budget,
     cause: str | None,
     text: str,
     purpose: facts.Purpose,
-    name: str,
     *,
     files: tuple[facts.FileBlock, ...] = (),
     key: str,
@@ -300,6 +295,7 @@ def _delivery(  # noqa: PLR0917 - what it is made of
 ) -> tuple[StreamAppend, ...]:
     if queued.route is None:
         return ()
+    name = "reply" if purpose == "auto_reply" else purpose
     delivery_id = ids.derive(log_id, "delivery", queued.run_id, name)
     decided = facts.DeliveryDecided(
         delivery_id=delivery_id,

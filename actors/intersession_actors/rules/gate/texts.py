@@ -54,14 +54,14 @@ def _has_halves(source: str) -> bool:
     return _HALVES.search(source) is not None or _ESCAPED_HALF.search(source) is not None
 
 
-def word_of(text: str, most: int = WORD.most) -> str:
+def word_of(text: str) -> str:
     """Return a name as one line: unprintable characters are spelled out, a long one is cut."""
-    if len(text) > most:
-        text = f"{text[: most - 1]}{_CUT}"
+    if len(text) > WORD.most:
+        text = f"{text[: WORD.most - 1]}{_CUT}"
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)[
-        : most * 2
+        : WORD.most * 2
     ]
 
 

@@ -2,7 +2,7 @@
 import { html, signal, view } from '../base/drawing.js';
 import { capital, ofKind, short } from '../base/words.js';
 import { about } from '../asking/about.js';
-import { go, href, link } from '../asking/address.js';
+import { go, href } from '../asking/address.js';
 import { ask, inside, tell } from '../asking/api.js';
 import { Icon } from '../parts/icons.js';
 import { copy, open, say } from '../parts/window.js';
@@ -301,6 +301,3 @@ export const ForkButtons = ({ place, store }) => {
     <button class="btn" type="button" onClick=${() => whatIf(place)}><${Icon} name="branch" />What if</button>
   `;
 };
-/** @param {{ run: Run }} given */
-export const ForksLink = ({ run }) =>
-  html`<a class="link" ...${link(href('forks', '', { run: run.id }))}>Forks of this run</a>`;
