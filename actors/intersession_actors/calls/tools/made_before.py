@@ -56,7 +56,9 @@ def source_of(value: object) -> str:
     """Return JSON source text for the record; what can't be JSON is refused elsewhere."""
     try:
         return msgspec.json.encode(value).decode()
-    except (TypeError, ValueError, RecursionError):
+    except RecursionError:  # nor can it be printed
+        return '{"omitted":true,"error":"nested too deep"}'
+    except (TypeError, ValueError):
         return msgspec.json.encode(ascii(value)).decode()
 
 
