@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import pytest
 from msgspec import structs
@@ -337,20 +337,25 @@ def over_limit(evidence: Evidence) -> Evidence:
     return changed(evidence, item, settings=structs.replace(accepted.settings, max_turns=2))
 
 
-def held_twice(evidence: Evidence) -> Evidence:
-    """Have an order of a session stop an exchange at both of its last turns."""
-    first, second = (item for item, _ in evidence.of(TurnEnded)[-2:])
-    held = ExchangeHeld(
+def held_before(step: Literal["reply", "announce"]) -> ExchangeHeld:
+    """Return an event that an order of a session holds an exchange."""
+    return ExchangeHeld(
         hold_id="x",
-        step="reply",
+        step=step,
         text="x",
         speaker="x",
         since_ms=0,
-        before="reply",
+        before=step,
         source="session",
         by="operator",
         order="x",
     )
+
+
+def held_twice(evidence: Evidence) -> Evidence:
+    """Have an order of a session stop an exchange at both of its last turns."""
+    first, second = (item for item, _ in evidence.of(TurnEnded)[-2:])
+    held = held_before("reply")
     return instead(instead(evidence, first, held), second, held)
 
 
@@ -416,17 +421,7 @@ def answered_before(evidence: Evidence) -> Evidence:
 def edited_for_nothing(evidence: Evidence) -> Evidence:
     """Have the announce held and edited before it is decided as it is."""
     first, second = (item for item, _ in evidence.of(TurnEnded)[-2:])
-    held = ExchangeHeld(
-        hold_id="x",
-        step="announce",
-        text="x",
-        speaker="x",
-        since_ms=0,
-        before="announce",
-        source="session",
-        by="operator",
-        order="x",
-    )
+    held = held_before("announce")
     released = ExchangeReleased(hold_id="x", action="edit", text="other words", by="operator")
     return instead(instead(evidence, first, held), second, released)
 

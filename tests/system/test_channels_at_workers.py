@@ -53,6 +53,15 @@ THREADS = {"session": {"threadBindings": {"enabled": True, "spawnSubagentSession
 SHORT = {"deliveries": {"timeoutSeconds": 5}}
 
 
+def holding(system: SessionSystem, telegram: MemoryChannel, text: str = "hi") -> ChannelWorker:
+    """Return a worker that has sent a text, and has not told of it."""
+    worker = ChannelWorker(system, {"telegram": telegram})
+    worker.held = True
+    say(system, text)
+    worker.wait_for_answers(1)
+    return worker
+
+
 def say(system: SessionSystem, text: str = "hi", chat: str = "42") -> None:
     answer = system.inbound(channel="telegram", chat_id=chat, sender=chat, text=text, wait=WAIT)
     assert answer["status"] == "ok", answer
@@ -214,10 +223,7 @@ def test_a_text_of_a_worker_that_died_is_in_doubt_or_goes_out_again_by_its_key(
 ) -> None:
     telegram = MemoryChannel(idempotent=idempotent)
     system = booth.start({"main": echo()})
-    dead = ChannelWorker(system, {"telegram": telegram})
-    dead.held = True
-    say(system)
-    dead.wait_for_answers(1)
+    dead = holding(system, telegram)
     with ChannelWorker(system, {"telegram": telegram}, "w2") as other:
         dead.stop(leaves=True)
         over = wait_for(system, DeliveryDone if idempotent else DeliveryUnknown)
@@ -326,10 +332,7 @@ def test_a_text_that_a_worker_sends_while_the_writer_dies_goes_out_once(
 ) -> None:
     telegram = MemoryChannel(idempotent=idempotent)
     first = booth.start({"main": echo()})
-    worker = ChannelWorker(first, {"telegram": telegram})
-    worker.held = True
-    say(first)
-    worker.wait_for_answers(1)
+    worker = holding(first, telegram)
     worker.stop()
     if answered == "before":
         # Its writer knows, and dies before that is on record.
@@ -375,10 +378,7 @@ def test_a_text_whose_worker_and_writer_both_died_is_as_after_a_crash(
 ) -> None:
     telegram = MemoryChannel(idempotent=idempotent)
     first = booth.start({"main": echo()})
-    worker = ChannelWorker(first, {"telegram": telegram})
-    worker.held = True
-    say(first)
-    worker.wait_for_answers(1)
+    worker = holding(first, telegram)
     worker.stop()
     killed(first)
     with open_log(booth.url) as log:
@@ -397,10 +397,7 @@ def test_a_text_whose_worker_and_writer_both_died_is_as_after_a_crash(
 def test_a_part_that_a_worker_sends_while_the_writer_dies_is_not_sent_again(booth: Booth) -> None:
     telegram = MemoryChannel(max_chars=8)
     first = booth.start({"main": echo()})
-    worker = ChannelWorker(first, {"telegram": telegram})
-    worker.held = True
-    say(first, "one two three four")
-    worker.wait_for_answers(1)
+    worker = holding(first, telegram, "one two three four")
     worker.answer()
     worker.wait_for_answers(2)
     worker.stop()
@@ -420,10 +417,7 @@ def test_a_part_that_a_worker_sends_while_the_writer_dies_is_not_sent_again(boot
 def test_a_stop_waits_for_no_worker(booth: Booth) -> None:
     telegram = MemoryChannel()
     system = booth.start({"main": echo()})
-    worker = ChannelWorker(system, {"telegram": telegram})
-    worker.held = True
-    say(system)
-    worker.wait_for_answers(1)
+    worker = holding(system, telegram)
     worker.stop()
     system.close(grace=3600)
     with open_log(booth.url) as log:

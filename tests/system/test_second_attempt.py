@@ -23,7 +23,7 @@ from intersession_events.facts import (
     text_of,
 )
 from support.every_day import every_day
-from support.running import QUIET, WAIT, Booth, Gate, all_said, recorded
+from support.running import QUIET, WAIT, Booth, Gate, all_said, ended, recorded
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 PATIENT: dict[str, Any] = {"runs": {"retryInterrupted": 9}}
@@ -116,10 +116,24 @@ def carry_on_besides(system: SessionSystem, run: str) -> None:
         del item
 
 
+def cut_twice(booth: Booth, lives: "Lives", errand: Errand, ops: Ops) -> SessionSystem:
+    """Cut an errand off behind its third step, then behind its second; the attempt after that ends well."""
+    run = ""
+    for after in (3, 2, None):
+        errand.cut, errand.gate = after, Gate()
+        system = lives.begin(lambda: booth.start({"main": errand, "ops": ops}, None, QUIET, PATIENT))
+        run = told(system)
+        if after is not None:
+            errand.gate.reached()
+            system.close(grace=0)
+            errand.gate.open()
+    assert ended(system, run)["status"] == "ok"
+    return system
+
+
 def finished(booth: Booth, agents: dict[str, Any], run: str) -> SessionSystem:
     system = booth.start(agents, None, QUIET, PATIENT)
-    answer = system.gateway.call("agent.wait", {"runId": run, "timeoutMs": 20_000})
-    assert answer["status"] == "ok", answer
+    assert ended(system, run)["status"] == "ok"
     carry_on(system.service, "", timeout=WAIT)
     return system
 
@@ -507,18 +521,8 @@ def test_what_an_agent_says_by_other_doors_is_said_once_too(booth: Booth) -> Non
         ]
 
     errand, ops = Errand(by_tools, by_inbound, tool("sessions_send", pay())), Ops()
-    run = ""
-    for after in (3, 2, None):
-        errand.cut, errand.gate = after, Gate()
-        system = lives.begin(lambda: booth.start({"main": errand, "ops": ops}, None, QUIET, PATIENT))
-        run = told(system)
-        if after is not None:
-            errand.gate.reached()
-            system.close(grace=0)
-            errand.gate.open()
-    answer = system.gateway.call("agent.wait", {"runId": run, "timeoutMs": 20_000})
+    system = cut_twice(booth, lives, errand, ops)
 
-    assert answer["status"] == "ok"
     assert errand.got[1] == errand.got[3]
     assert errand.got[2] == errand.got[1][:2]
     assert ops.heard == ["pay invoice 7", "pay invoice 7", "by the way", "pay invoice 7"]
@@ -539,18 +543,8 @@ def test_what_an_agent_records_by_itself_is_recorded_once(booth: Booth) -> None:
             turn.recorder.said([TextBlock(text=text)])
 
     errand, ops = Errand(tool("sessions_send", pay()), injects, says), Ops()
-    run = ""
-    for after in (3, 2, None):
-        errand.cut, errand.gate = after, Gate()
-        system = lives.begin(lambda: booth.start({"main": errand, "ops": ops}, None, QUIET, PATIENT))
-        run = told(system)
-        if after is not None:
-            errand.gate.reached()
-            system.close(grace=0)
-            errand.gate.open()
-    answer = system.gateway.call("agent.wait", {"runId": run, "timeoutMs": 20_000})
+    system = cut_twice(booth, lives, errand, ops)
 
-    assert answer["status"] == "ok"
     assert errand.got[1][:2] == errand.got[2] == errand.got[3][:2]
     texts = Counter(text_of(one.message) for one in all_said(system))
     assert texts["a remark"] == texts["let me see"] == 2

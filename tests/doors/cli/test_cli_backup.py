@@ -18,6 +18,15 @@ def speak(system: SessionSystem, text: str, **more: Any) -> None:
     system.inbound(channel="telegram", chat_id="1", sender="ada", text=text, wait=WAIT, **more)
 
 
+def backed_up(tmp_path: Path) -> tuple[Path, Path]:
+    """Have a log answer once, and copy it; return both files."""
+    store, copy = tmp_path / "s.db", tmp_path / "copy.db"
+    with SessionSystem(store, agents={"main": echo("heard: ")}) as system:
+        speak(system, "one")
+    assert ran("backup", copy, "--store", store).exit_code == 0
+    return store, copy
+
+
 def test_a_log_is_backed_up_while_its_host_goes_on_and_the_copy_goes_on_from_there(tmp_path: Path) -> None:
     """Before: it was there in Python alone."""
     store, copy = tmp_path / "s.db", tmp_path / "copy.db"
@@ -112,10 +121,7 @@ def head(path: Path) -> int:
 
 @pytest.mark.clause("COPY-2")
 def test_a_log_that_was_cut_is_refused_with_the_evidence(tmp_path: Path) -> None:
-    store, copy = tmp_path / "s.db", tmp_path / "copy.db"
-    with SessionSystem(store, agents={"main": echo("heard: ")}) as system:
-        speak(system, "one")
-    assert ran("backup", copy, "--store", store).exit_code == 0
+    store, copy = backed_up(tmp_path)
     changed_behind(store, "DELETE FROM stored_events WHERE rowid > 4")
 
     refused = ran("backup", copy, "--store", store, "--json")
@@ -158,10 +164,7 @@ def test_a_log_that_is_moved_aside_never_lies_there_without_its_last_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before: its -wal was moved first, and a host that was started after a kill began without them."""
-    store, copy = tmp_path / "s.db", tmp_path / "copy.db"
-    with SessionSystem(store, agents={"main": echo("heard: ")}) as system:
-        speak(system, "one")
-    assert ran("backup", copy, "--store", store).exit_code == 0
+    store, copy = backed_up(tmp_path)
     Path(f"{store}-wal").touch()
     moved: list[str] = []
     rename = Path.rename
@@ -207,10 +210,7 @@ def test_a_restore_that_was_killed_with_its_files_in_place_is_made_once_more(tmp
 
 @pytest.mark.clause("COPY-4")
 def test_a_copy_that_was_changed_is_not_restored(tmp_path: Path) -> None:
-    store, copy = tmp_path / "s.db", tmp_path / "copy.db"
-    with SessionSystem(store, agents={"main": echo("heard: ")}) as system:
-        speak(system, "one")
-    assert ran("backup", copy, "--store", store).exit_code == 0
+    _, copy = backed_up(tmp_path)
     changed_behind(copy, "UPDATE stored_events SET topic='run_failed.1' WHERE rowid=5")
 
     refused = ran("restore", copy, "--store", tmp_path / "new.db", "--json")
