@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final
 
-import msgspec
 from cyclopts import Parameter
 from rich.text import Text
 
@@ -17,6 +16,7 @@ from intersession.cli.time_travel.show import At
 from intersession_actors.hindsight.debugger.origin import HopAnswer, OriginAnswer, SeenAnswer, SeenWhen
 from intersession_actors.hindsight.debugger.search import SearchAnswer
 from intersession_actors.hindsight.debugger.verbs.verbs import ORIGIN, SEARCH
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import Route
 from intersession_events.facts.delivery import STATES
 from intersession_events.facts.reasons import counted
@@ -160,9 +160,7 @@ def _show_recipients(screen: Screen, names: Names, found: OriginAnswer) -> None:
     for chat in outside or ():
         stand = ", ".join(f"{count} {STATES[state]}" for state, count in chat["states"].items())
         whose = ", ".join(map(names.of, chat["sessions"]))
-        screen.one_line(
-            _span(chat), safe(msgspec.convert(chat["route"], Route).text, "bold"), f" from {whose}: {stand}"
-        )
+        screen.one_line(_span(chat), safe(_place(chat["route"]), "bold"), f" from {whose}: {stand}")
     if looks := found.get("looks"):
         screen.line(safe("these sessions were looked at, and perhaps the words", "bold"))
     for look in looks or ():
@@ -179,6 +177,12 @@ def _span(found: SeenWhen) -> Text:
     first, last = found["first"], found["last"]
     until = "" if first == last else f" to #{last['position']}  {clock(last['timeMs'])}"
     return safe(f"  #{first['position']}  {clock(first['timeMs'])}{until}  ", "dim")
+
+
+def _place(route: JsonObject) -> str:
+    return Route(
+        channel=route["channel"], to=route["to"], account=route.get("account"), thread=route.get("thread")
+    ).text
 
 
 def _up_to(found: OriginAnswer, *, within: bool) -> str:
