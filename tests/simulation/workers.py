@@ -1,6 +1,7 @@
 """A worker of a simulation, which has its channels. It outlives the writer: what it has done it tells the next one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from intersession_actors.outside.channels.offered import (
@@ -15,7 +16,8 @@ from intersession_actors.outside.channels.offered import (
 from intersession_actors.outside.channels.outcomes import NotDelivered, delivery_of, thread_of
 from intersession_actors.running.host.calls import Came, Raised
 from intersession_events.basics.errors import StoreUnavailable
-from intersession_events.log.work_queue import CallId, Offer, TakesWork, Worker
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.log.work_queue import CallId, Offer, Taker, TakesWork, Worker
 from simulation.faults import Crash
 
 if TYPE_CHECKING:
@@ -27,6 +29,11 @@ ALIVE_S: Final = 45
 """Longer than any call of a channel takes that is not late."""
 _LONG_S: Final = 600.0
 """How long it may be idle, and silent. To say so often that it lives would be most of what happens."""
+
+
+def _kept(given: list[Offer], calls: Sequence[Offer]) -> JsonObject:
+    given += calls
+    return {}
 
 
 class WorkerBeside:
@@ -45,28 +52,28 @@ class WorkerBeside:
     def go(self) -> None:
         """Work for the writer that is there, until that ends."""
         queue = self._world.log.work.to_take
-        changed = self._world.runtime.threads.changed()
+        threads = self._world.runtime.threads
         workers = self._world.system._parts.workers
         assert workers is not None
-
-        def woken() -> None:
-            with changed:
-                changed.notify_all()
 
         self._again(lambda: self._announce(queue))
         workers.desk.look()
         while True:
-            over = workers.desk.asks(self.name, woken)
+            given = list[Offer]()
+            asking = workers.desk.asks(Taker(self.name, 1), partial(_kept, given))
             took = self._again(lambda: [*queue.take(self.name, 1, 0)])
-            for offer in took:
+            asking.looks = False
+            if not took:
+                threads.wait(asking.given, _LONG_S)
+            workers.desk.asks_no_more(asking)
+            if asking.is_chosen:
+                threads.wait(asking.given, _LONG_S)
+            for offer in (*took, *given):
                 self._make(queue, offer)
             if not took:
-                with changed:
-                    changed.wait(_LONG_S)
                 # It has said nothing for so long that it was thought to be gone.
                 self._again(lambda: self._announce(queue))
                 workers.desk.look()
-            over()
 
     def _announce(self, queue: TakesWork) -> None:
         for call, (key, content) in [*self._sent.items()]:

@@ -4,7 +4,7 @@ The log says what was decided: an attempt began, an attempt ended. A row of the 
 the answer until that is on record. Rows are for one attempt each. They are no events: nothing that was decided is lost with them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -124,6 +124,13 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     since: int = 0
 
 
+class Taker(NamedTuple):
+    """A worker that waits for up to `most` calls."""
+
+    worker: str
+    most: int
+
+
 class WorkQueue(Protocol):
     """The queue as the log's one writer has it. Every change is refused to a writer that another one has taken over from.
 
@@ -132,9 +139,14 @@ class WorkQueue(Protocol):
 
     alive_s: float
     """A call is lost to its worker once that has not renewed it for this many seconds; it may be set before the first offer."""
+    on_answer: Callable[[Answer], object] | None
+    """Is told of an answer in time that comes through this process, before it is durable. On PostgreSQL `wait` returns instead."""
 
-    def offer(self, offers: Sequence[Offer]) -> None:
-        """Put attempts into the queue. One that is there already stays as it is: it is adopted (WORK-4)."""
+    def offer(self, offers: Sequence[Offer], takers: Sequence[Taker] = ()) -> Sequence[Sequence[Offer]]:
+        """Put attempts into the queue. One that is there already stays as it is: it is adopted (WORK-4).
+
+        Calls are taken for `takers` at once, in turn, as by `take`. Returns those of each: none where that is refused.
+        """
         ...
 
     def withdraw(self, calls: Collection[CallId]) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.basics.errors import StoreUnavailable, WorkRefused, WriterSuperseded
-from intersession_events.log.work_queue import CallId, Offer, Worker
+from intersession_events.log.work_queue import Answer, CallId, Offer, Taker, Worker
 from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.url import is_postgres
@@ -244,6 +244,41 @@ def test_long_stream_is_read_in_parts(log_url: str) -> None:
 
         assert (len(first), len(rest)) == (1_000, 2)
         assert [*first, *rest] == [*q.log.stream("session:a", to=1_002)]
+
+
+@pytest.mark.clause("WORK-2")
+def test_what_is_offered_is_taken_at_once_for_workers_that_wait(log_url: str) -> None:
+    with queue(log_url) as q:
+        for name in ("w1", "w2"):
+            q.workers.announce(worker(name))
+        offers = [offer("a"), offer("b"), offer("c")]
+
+        given = q.writer.offer(offers, [Taker("w1", 1), Taker("unheard of", 1), Taker("w2", 5)])
+
+        assert [[*calls] for calls in given] == [[offers[0]], [], offers[1:]]
+        assert [one.worker for one in q.writer.standing()] == ["w1", "w2", "w2"]
+
+
+@pytest.mark.clause("WORK-14")
+@pytest.mark.sqlite("workers answer a server without the writer")
+def test_writer_hears_of_an_answer_at_once_if_it_came_in_time(log_url: str) -> None:
+    with queue(log_url) as q:
+        heard: list[Answer] = []
+        q.writer.on_answer = heard.append
+        q.workers.announce(worker())
+        a, b = offer("a"), offer("b")
+        q.writer.offer([a, b], [Taker("w1", 2)])
+        q.writer.wait(0)
+
+        assert not q.workers.answer("w2", a.call, b"another's")
+        assert q.workers.answer("w1", a.call, b"yes")
+        assert q.workers.answer("w1", a.call, b"yes")
+        q.writer.withdraw([b.call])
+        assert not q.workers.answer("w1", b.call, b"late")
+
+        assert [(one.call, one.content) for one in heard] == [(a.call, b"yes")]
+        q.again()
+        assert [one.content for one in q.writer.answers()] == [b"yes", b"late"]
 
 
 def test_workers_that_wait_are_given_what_is_offered(log_url: str) -> None:

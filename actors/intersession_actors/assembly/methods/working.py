@@ -3,7 +3,6 @@
 import hmac
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from functools import partial
@@ -28,7 +27,7 @@ from intersession_events.basics.plain_json import JsonMapping
 from intersession_events.facts import ready
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sent import sent
-from intersession_events.log.work_queue import CallId, CallKind, Offer, Worker
+from intersession_events.log.work_queue import CallId, CallKind, Offer, Taker, Worker
 
 LONGEST_WAIT_S: Final = 60.0
 """How long a worker may wait for a call at a time."""
@@ -140,29 +139,39 @@ class GatewayWork:
     def take(self, call: Call, params: JsonMapping) -> Result | Pending:
         """Give calls to a worker. One that waits for them holds no thread."""
         given, desk = read_arguments(TakeParams, params), self._desk
-        worker = _name(call, given.worker)
-        offered: Future[None] = Future()
+        taker = Taker(_name(call, given.worker), given.most)
 
-        def woken() -> None:
-            if not offered.done():
-                offered.set_result(None)
+        def made(offers: Sequence[Offer]) -> Result:
+            return {"offers": self._with_events(taker.worker, offers)}
 
         def taken() -> Result:
             with _refusing():
-                offers = desk.queue.to_take.take(worker, given.most, 0.0)
-            return {"offers": self._with_events(worker, offers)}
+                return made(desk.take(taker))
 
-        # It asks to be told first, so that nothing is missed that is offered while it looks.
-        over = desk.asks(worker, woken)
+        if not given.wait:
+            return taken()
+        # It asks first, so that nothing is missed that is offered while it looks.
+        asking = desk.asks(taker, made)
         try:
-            found = taken()
+            found = taken() if asking.looks else None
         except BaseException:
-            over()
+            desk.asks_no_more(asking)
             raise
-        if found["offers"] or not given.wait:
-            over()
+        if found is not None and found["offers"]:
+            desk.asks_no_more(asking)
             return found
-        return Pending(future=offered, timeout=given.wait, finish=taken, over=over)
+        asking.looks = False
+
+        def finish() -> Result:
+            return (asking.given.result() if asking.is_chosen else None) or taken()
+
+        return Pending(
+            future=asking.given,
+            timeout=given.wait,
+            finish=finish,
+            over=lambda: desk.asks_no_more(asking),
+            is_given=True,
+        )
 
     def renew(self, call: Call, params: JsonMapping) -> Result:
         """Take in that a worker lives, and has calls; return those that are no longer its own."""

@@ -32,7 +32,7 @@ _HOWEVER_LATE_S: Final = 86_400.0
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that is there once `future` is done or `timeout` seconds are over; `finish` then makes it, mostly from the log.
 
-    What the future is done with, nobody looks at.
+    What the future is done with, nobody looks at, unless `is_given`.
 
     `over` is called when the wait has ended in whichever way, before `finish`, and also where nobody wants the answer
     any more.
@@ -44,6 +44,8 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     over: Callable[[], object]
     in_vain: Callable[[], Result] | None = None
     """Makes the answer of a wait in which nothing came, whatever the log has by now; None where that is what `finish` does."""
+    is_given: bool = False
+    """Whether the future is done with the answer, made on another thread; with None, if `finish` has to make it."""
 
     def as_then(self, *, ran_out: bool) -> "Pending":
         """Return the same wait with the outcome of a recording: an immediate timeout, or the awaited result, however late."""
@@ -92,6 +94,9 @@ async def afinished(begun: Result | Pending, threads: DoorThreads, lane: Hashabl
             await asyncio.wait([asyncio.wrap_future(begun.future)], timeout=begun.timeout)
         finally:
             begun.over()
+        if begun.is_given and begun.future.done() and (given := begun.future.result()) is not None:
+            begun = given
+            continue
         try:
             finishing = threads.submit(begun.finish, lane)
         except StoreUnavailable:

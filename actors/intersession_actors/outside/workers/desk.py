@@ -10,11 +10,22 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from intersession_actors.outside.workers.takers import Asking, Takers
 from intersession_actors.running.failures.failure import described
 from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.threads import Threads
 from intersession_events.basics.errors import IntersessionError, StoreUnavailable
-from intersession_events.log.work_queue import Answer, CallId, CallKind, Offer, QueuedCall, Worker, WorkQueue
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.log.work_queue import (
+    Answer,
+    CallId,
+    CallKind,
+    Offer,
+    QueuedCall,
+    Taker,
+    Worker,
+    WorkQueue,
+)
 
 logger = logging.getLogger("intersession.workers")
 
@@ -70,6 +81,8 @@ class Desk:
         self._offered: dict[CallId, _Offered] = {}
         self._known: dict[CallId, QueuedCall | Offer] = {}
         """What is in the queue, until it is dropped."""
+        self._waiting: set[CallId] = set()
+        """What may be taken: all that nobody has, and some that workers took from a database themselves."""
         self._early: dict[CallId, Answer] = {}
         """Answers to attempts of an earlier process that nobody has adopted yet."""
         self._told: set[CallId] = set()
@@ -82,7 +95,7 @@ class Desk:
         self._late: dict[CallKind, OnLate] = {}
         self._on_workers: list[OnWorkers] = []
         self._ended: deque[CallId] = deque()
-        self._takers: list[tuple[str, Callable[[], None]]] = []
+        self._takers = Takers()
         self._hears = False
         self._writes = False
         self.leaves = False
@@ -109,6 +122,7 @@ class Desk:
         if found or expects:
             self.queue.extend([one.call for one in found if one.worker is not None and not one.is_over])
         self._known.update((one.call, one) for one in found)
+        self._waiting.update(one.call for one in found if one.worker is None)
         return [one for one in found if not one.is_over]
 
     def late_with(self, kind: CallKind, on_late: OnLate) -> None:
@@ -125,6 +139,7 @@ class Desk:
             begins = not self._hears and not self._stopped
             self._hears = self._hears or begins
         if begins:
+            self.queue.on_answer = self._hear
             self._begins()
             self._threads.start(self._hearing, name="workers-heard")
 
@@ -148,6 +163,7 @@ class Desk:
                 self._told.add(call)
             if self._known.setdefault(call, offer) is offer:
                 self._to_offer.append(offer)
+                self._waiting.add(call)
                 self._write()
         if early is not None:
             told(early.content)
@@ -157,6 +173,7 @@ class Desk:
         with self._changed:
             self._offered.pop(call, None)
             self._early.pop(call, None)
+            self._waiting.discard(call)
             # An answer that was handed on just when the attempt was cut off reached nobody: it is heard again, as late.
             self._told.discard(call)
             if self.leaves:
@@ -177,6 +194,7 @@ class Desk:
         with self._changed:
             known = [call for call in calls if self._known.pop(call, None) is not None]
             self._done += known
+            self._waiting.difference_update(known)
             # Each is read again with every answer until then, so they are few.
             if len(self._done) >= TOGETHER:
                 self._drop()
@@ -187,18 +205,28 @@ class Desk:
 
     # --- workers that ask through this process
 
-    def asks(self, worker: str, woken: Callable[[], None]) -> Callable[[], None]:
-        """Tell a worker that waits for a call that there may be one; returns what ends that."""
-        asking = (worker, woken)
+    def asks(self, taker: Taker, made: Callable[[Sequence[Offer]], JsonObject]) -> Asking:
+        """Give a worker calls as they are offered, until it asks no more. `made` is called on the thread that writes."""
         with self._changed:
-            self._takers.append(asking)
+            is_known = any(one.name == taker.worker for one in self.workers)
+            return self._takers.asks(taker, made, looks=bool(self._waiting) or not is_known)
 
-        def over() -> None:
-            with self._changed:
-                if asking in self._takers:
-                    self._takers.remove(asking)
+    def asks_no_more(self, asking: Asking) -> None:
+        """Give a worker nothing more than what it was chosen for already."""
+        with self._changed:
+            self._takers.asks_no_more(asking)
 
-        return over
+    def take(self, taker: Taker) -> Sequence[Offer]:
+        """Take calls that wait.
+
+        Raises:
+            WorkRefused: the worker is not announced, or was forgotten.
+            StoreUnavailable: the queue can't be reached.
+        """
+        calls = self.queue.to_take.take(*taker, 0.0)
+        with self._changed:
+            self._waiting.difference_update(one.call for one in calls)
+        return calls
 
     def look(self) -> None:
         """Look which workers live, and tell of it before this returns: one has announced itself, or left. It may block."""
@@ -216,9 +244,9 @@ class Desk:
         """Leave the calls to their workers, since the process ends: the next one adopts them. What is on record is noted all the same."""
         with self._changed:
             self.leaves = True
-            takers, self._takers = self._takers, []
-        for _, woken in takers:
-            woken()
+            takers = self._takers.all()
+        for one in takers:
+            one.give(())
 
     def stop(self) -> None:
         """End, once it is written what is done with."""
@@ -268,13 +296,10 @@ class Desk:
                 return
             with self._changed:
                 self._told.difference_update(done)
-                woken = [taker for offer in offers if (taker := self._taker_for(offer)) is not None]
-            for taker in woken:
-                taker()
 
     def _put(self, offers: Sequence[Offer], over: Sequence[CallId], done: Sequence[CallId]) -> None:
         if offers:
-            self.queue.offer(offers)
+            self._hand_out(offers)
         if over:
             self.queue.withdraw(over)
         if done:
@@ -299,15 +324,28 @@ class Desk:
     def _has_to_write(self) -> bool:
         return bool(self._to_offer or self._over or self._to_drop)
 
-    def _taker_for(self, offer: Offer) -> Callable[[], None] | None:
-        """Return the one that has waited longest of those whose worker can make a call, and let it wait no more."""
-        known = {one.name: one for one in self.workers}
-        for at, (name, woken) in enumerate(self._takers):
-            worker = known.get(name)
-            if worker is None or offer.name in (worker.agents if offer.kind == "agent" else worker.channels):
-                del self._takers[at]
-                return woken
-        return None
+    def _hand_out(self, offers: Sequence[Offer]) -> None:
+        """Offer calls, and give them to those that wait for some."""
+        with self._changed:
+            chosen = self._takers.of(offers, self.workers)
+        try:
+            given = self.queue.offer(offers, [one.taker for one in chosen])
+        except IntersessionError:
+            with self._changed:
+                over = self._takers.put_back(chosen)
+            for asking in over:
+                asking.give(())
+            raise
+        for asking, calls in zip(chosen, given, strict=True):
+            asking.give(calls)
+        with self._changed:
+            self._waiting.difference_update(one.call for calls in given for one in calls)
+            # Some may have asked, and looked in vain, while this was written.
+            left = self._takers.of(
+                [one for one in offers if one.call in self._waiting], self.workers, looking=True
+            )
+        for asking in left:
+            asking.give(())
 
     # --- the thread that hears
 
@@ -353,6 +391,7 @@ class Desk:
             offered, known = self._offered.pop(call, None), self._known.get(call)
             if known is None:
                 return
+            self._waiting.discard(call)
             if offered is None and isinstance(known, QueuedCall) and not (known.is_over or answer.is_late):
                 self._early[call] = answer
                 return

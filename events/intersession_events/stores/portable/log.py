@@ -400,14 +400,16 @@ class PortableLog(Gathers, Closing):
         work = partial(destroy_unused, keys, streams, self._clock())
         return self._the_writer().transact(work, PAGE_TIMEOUT_S)
 
-    def changed(self, work: Callable[[Cursor], T]) -> T:
+    def changed(self, work: Callable[[Cursor], T], *, patient: bool = False) -> T:
         """Run work as the log's writer, in the transaction of appends that wait. An error must be one of the store's.
+
+        What is `patient` waits up to 10 ms for an append whose sync it can share.
 
         Raises:
             WriterSuperseded: another writer has taken over.
             StoreUnavailable: it could not be written in time, or the log is open for reading only.
         """
-        return self._the_writer().transact(work, PUT_TIMEOUT_S, alone=False)
+        return self._the_writer().transact(work, PUT_TIMEOUT_S, alone=False, patient=patient)
 
     def let_go(self, *, anew: bool = False) -> Sequence[str]:
         """Have the database let go of what was erased, also where replaced rows stood; return in words what it could not. For the writer.

@@ -169,14 +169,15 @@ class Writer(BatchObserver):
         then: Callable[[], None] = lambda: None,
         *,
         alone: bool = True,
+        patient: bool = False,
     ) -> T:
         """Run work in a transaction of its own, between appends; `then` follows a success, before the next transaction.
 
-        Work that need not be `alone` shares the transaction, and the sync, of what waits with it.
+        Work that need not be `alone` shares the transaction, and the sync, of what waits with it; `patient` work waits for some.
         """
         self._check_may_wait()
         transact = Transact(work, then, self.recorder.failures, alone=alone)
-        self.recorder.submit(transact)
+        self.recorder.submit(transact, patient=patient)
         while self.commits.by_hand and not transact.is_done and self.commits.step():
             pass
         return transact.result(timeout)

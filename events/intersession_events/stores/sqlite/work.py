@@ -23,6 +23,7 @@ from intersession_events.log.work_queue import (
     CallId,
     Offer,
     QueuedCall,
+    Taker,
     Worker,
     checked_content,
     checked_number,
@@ -45,8 +46,8 @@ class HoldsWork(Protocol):
 
     gateway: str | None
 
-    def changed(self, work: Callable[[Cursor], T], /) -> T:
-        """Run work as its writer, in the transaction of appends that wait."""
+    def changed(self, work: Callable[[Cursor], T], /, *, patient: bool = False) -> T:
+        """Run work as its writer, in the transaction of appends that wait, or, if it is `patient`, of one that soon comes."""
         ...
 
     def rows_beside(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> list[Row]:
@@ -72,6 +73,8 @@ class FileWork:
         self._clock = clock
         self.alive_s = ALIVE_S
         """A call is lost to a worker that has not renewed it for this long."""
+        self.on_answer: Callable[[Answer], object] | None = None
+        """Is told of an answer in time, before that is durable; then `wait` does not return for it."""
         self._is_there = False
         self._changed = threading.Condition()
         self._offered = 0
@@ -86,8 +89,8 @@ class FileWork:
         """The same queue as workers have it that reach it through this process."""
         return self
 
-    def offer(self, offers: Sequence[Offer]) -> None:
-        """Put attempts into the queue. One that is there already stays as it is."""
+    def offer(self, offers: Sequence[Offer], takers: Sequence[Taker] = ()) -> Sequence[Sequence[Offer]]:
+        """Put attempts into the queue, and take calls for `takers`, in one transaction. One that is there already stays as it is."""
         now = self._clock()
         rows = [
             (
@@ -106,15 +109,24 @@ class FileWork:
             for o in offers
         ]
 
-        def put(cursor: Cursor) -> None:
+        def put(cursor: Cursor) -> list[list[Offer]]:
             cursor.executemany(
                 "INSERT INTO agent_calls (kind, id, attempt, name, stream, version, secret, context_hash, content, deadline, "
                 "offered) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 rows,
             )
+            taken = list[list[Offer]]()
+            for taker in takers:
+                try:
+                    taken.append(self._take(cursor, *taker))
+                except WorkRefused:  # it was forgotten, and is told so as it takes itself
+                    taken.append([])
+            return taken
 
-        self._change(put)
-        self._tell(offered=True)
+        taken = self._change(put)
+        if sum(map(len, taken)) < len(offers):
+            self._tell(offered=True)
+        return taken
 
     def withdraw(self, calls: Collection[CallId]) -> None:
         """Note that attempts are over. One that nobody has taken goes."""
@@ -309,22 +321,32 @@ class FileWork:
             found = cursor.fetchone()
             return found is not None and tuple(found) == (content, 0)
 
-        counts = self._change(put)
-        self._tell(answered=True)
+        hear = self.on_answer
+        is_heard = hear is not None and bool(self._has(worker, call, " AND answer IS NULL"))
+        if hear is not None and is_heard:
+            # The writer puts on record what came of it, and this is written along with that. Until then the worker keeps it.
+            hear(Answer(**call._asdict(), worker=worker, content=content))
+        counts = self._change(put, patient=is_heard)
+        if not is_heard:
+            self._tell(answered=True)
         return counts
 
     def events(self, worker: str, call: CallId, after: int) -> Sequence[Recorded]:
         """Return the events of the stream of a call that the worker has taken, behind a version, up to the call's own."""
-        found = self._rows(
-            f"SELECT stream, version FROM agent_calls WHERE {_THIS} AND worker=? AND alive_until>? AND over IS NULL",  # noqa: S608
-            (*call, worker, self._clock()),
-        )
+        found = self._has(worker, call)
         if not found:
             raise WorkRefused(
                 f"{worker} has no call {call.kind} {call.id}, attempt {call.attempt}: it is over, or lost to it"
             )
         ((stream, version),) = found
         return self._log.events.stream(stream, after=after, to=version, limit=MOST_AT_ONCE)
+
+    def _has(self, worker: str, call: CallId, and_what: str = "") -> list[Row]:
+        """Return the stream of a call and its version, if the worker has it."""
+        return self._rows(
+            f"SELECT stream, version FROM agent_calls WHERE {_THIS} AND worker=? AND alive_until>? AND over IS NULL{and_what}",  # noqa: S608
+            (*call, worker, self._clock()),
+        )
 
     def leave(self, worker: str) -> None:
         """Say that a worker ends. Calls that it has not answered are lapsed at once."""
@@ -395,14 +417,14 @@ class FileWork:
             self._answered += answered
             self._changed.notify_all()
 
-    def _change(self, work: Callable[[Cursor], T]) -> T:
+    def _change(self, work: Callable[[Cursor], T], *, patient: bool = False) -> T:
         def made(cursor: Cursor) -> T:
             if not self._is_there:  # an older log has none, and few have workers
                 for statement in WORK_TABLES.values():
                     cursor.execute(_MADE.sub(r"\g<0> IF NOT EXISTS", statement))
             return work(cursor)
 
-        result = self._log.changed(made)
+        result = self._log.changed(made, patient=patient)
         self._is_there = True
         return result
 

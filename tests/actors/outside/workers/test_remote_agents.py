@@ -13,7 +13,7 @@ from intersession_actors.outside.agents.result import Broke
 from intersession_actors.rules.config.config import load_config
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
-from intersession_events.log.work_queue import CallId, Offer, WorkQueue
+from intersession_events.log.work_queue import CallId, Offer, Taker, WorkQueue
 from support.channel_worker import desk_of
 from support.running import ended
 from support.stub_worker import StubWorker, call_of
@@ -408,11 +408,11 @@ def told_and_taken(system: SessionSystem, worker: StubWorker, message: str) -> d
 class AwayAtFirst(Counted):
     """A queue whose store is away when it is first asked to change something."""
 
-    def offer(self, offers: Sequence[Offer]) -> None:
+    def offer(self, offers: Sequence[Offer], takers: Sequence[Taker] = ()) -> Sequence[Sequence[Offer]]:
         self.asked["offer"] += 1
         if self.asked["offer"] == 1:
             raise StoreUnavailable("the disk is full")
-        self._queue.offer(offers)
+        return self._queue.offer(offers, takers)
 
 
 @pytest.mark.ci

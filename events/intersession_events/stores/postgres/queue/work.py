@@ -1,10 +1,10 @@
 """The queue as the log's writer has it: what it changes is checked against its epoch in the same statement."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol
 
-from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable, WorkRefused
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.sql import Row, SqlValue
 from intersession_events.log.work_queue import (
@@ -14,6 +14,7 @@ from intersession_events.log.work_queue import (
     CallId,
     Offer,
     QueuedCall,
+    Taker,
     Worker,
     from_row,
 )
@@ -85,6 +86,8 @@ class SchemaWork:
         self._taking = Taking(url, log.keys)
         self.alive_s = ALIVE_S
         """A call is lost to a worker that has not renewed it for this many seconds."""
+        self.on_answer: Callable[[Answer], object] | None = None
+        """Nobody calls it: answers come from elsewhere."""
         self._told_s: float | None = None
         """What workers were told of that: with the next offer, or as the writer next waits."""
         self._is_there = False
@@ -96,8 +99,8 @@ class SchemaWork:
         """The same queue as workers have it that reach it through this process."""
         return self._taking
 
-    def offer(self, offers: Sequence[Offer]) -> None:
-        """Put attempts into the queue. One that is there already stays as it is."""
+    def offer(self, offers: Sequence[Offer], takers: Sequence[Taker] = ()) -> Sequence[Sequence[Offer]]:
+        """Put attempts into the queue, and take calls for `takers`. One that is there already stays as it is."""
         if offers:
             keys = self._log.keys
             self._set_up()
@@ -115,6 +118,13 @@ class SchemaWork:
                 ],
                 [-1 if one.deadline is None else one.deadline for one in offers],
             )
+        return [self._taken(*taker) for taker in takers]
+
+    def _taken(self, worker: str, most: int) -> Sequence[Offer]:
+        try:
+            return self._taking.take(worker, most, 0.0)
+        except (WorkRefused, StoreUnavailable):  # it is told so as it takes itself
+            return ()
 
     def withdraw(self, calls: Collection[CallId]) -> None:
         """Note that attempts are over. One that nobody has taken goes."""
