@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from intersession_events.basics import ids
-from intersession_events.facts import Erased, ImportReported, Message, MessageRecorded
+from intersession_events.facts import Erased, ImportReported, Message, MessageRecorded, SessionImported
 from intersession_events.log.erasing import erased_stream, left_of
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.log.verifying.verification import verify_log
@@ -130,3 +131,26 @@ def test_no_id_of_an_import_is_made_of_words(tmp_path: Path) -> None:
 
     assert [one.draft.id for one in yes.planned] == [one.draft.id for one in nay.planned]
     assert yes.import_id == nay.import_id
+
+
+@pytest.mark.clause("IMP-1", "ERASE-4")
+@pytest.mark.parametrize("is_erased", [False, True])
+def test_an_entry_that_the_first_logs_named_by_its_words_is_not_imported_again(
+    log: PortableLog, tmp_path: Path, *, is_erased: bool
+) -> None:
+    root = state(tmp_path / "1", "hello", WORD)
+    plan = plan_survey(survey(read_state(root)), log_id=log.log_id)
+    drafts = [
+        msgspec.structs.replace(one.draft, id="of-words")
+        if isinstance(one.draft.event, SessionImported)
+        else one.draft
+        for one in plan.planned
+    ]
+    log.append_now([StreamAppend(stream=STREAM, expected=0, drafts=tuple(drafts))])
+    if is_erased:
+        erase(log)
+
+    report = import_openclaw(root, log, clock=lambda: NOW)
+
+    assert (report.appended, report.notes) == (0, ())
+    assert WORD not in everything(log) or not is_erased
