@@ -4,11 +4,12 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any
 
 from support.endpoint_dialects import events_of, in_dialect
+from support.loopback import JsonHandler
 
 Said = dict[str, Any]
 
@@ -68,11 +69,10 @@ class Endpoint(ThreadingHTTPServer):
         }
 
 
-class _Answering(BaseHTTPRequestHandler):
+class _Answering(JsonHandler):
     server: Endpoint  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def asked_for(self, request: Any) -> None:
         self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
         self.server.paths.append(self.path)
         status, answer = self.server.answer(request)
@@ -83,13 +83,8 @@ class _Answering(BaseHTTPRequestHandler):
         if status == 200 and request.get("stream") and self.server.streams:
             (self._stream if is_chat else self._events)(answer)
             return
-        encoded = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(encoded)))
-        self.send_header("Connection", "close")  # no client has to be closed, on whatever loop it was used
-        self.end_headers()
-        self.wfile.write(encoded)
+        # No client has to be closed, on whatever loop it was used.
+        self.give(answer, status=status, headers={"Connection": "close"})
 
     def _stream(self, answer: Said) -> None:
         """Give the answer in chunks, as real ones do: its text by words, a call's name first, the usage behind all."""
@@ -124,9 +119,6 @@ class _Answering(BaseHTTPRequestHandler):
         head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": answer["model"]}
         self.wfile.write(b"data: " + json.dumps({**head, "choices": choices, **more}).encode() + b"\n\n")
         self.wfile.flush()
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the library's
-        """Say nothing."""
 
 
 def deltas_of(message: Said) -> Iterator[Said]:

@@ -1,8 +1,9 @@
 """Ports of this machine, and a web server that keeps what it is asked and answers as a test says."""
 
+import json
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
 
@@ -22,6 +23,34 @@ def free_port() -> int:
     holding.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     _held.append(holding)
     return int(holding.getsockname()[1])
+
+
+class Quiet(BaseHTTPRequestHandler):
+    """Prints nothing of what it is asked."""
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
+        """Say nothing."""
+
+
+class JsonHandler(Quiet):
+    """Takes calls whose bodies are JSON, and gives JSON back."""
+
+    def do_POST(self) -> None:
+        self.asked_for(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+
+    def asked_for(self, request: Any) -> None:
+        """Answer a call, by what its body says."""
+        raise NotImplementedError
+
+    def give(self, answer: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        """Give an answer."""
+        body = json.dumps(answer).encode()
+        self.send_response(status)
+        own = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        for name, value in (own | dict(headers or {})).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
 
 
 class Asked(NamedTuple):
@@ -47,7 +76,7 @@ class Loopback:
         self.asked: list[Asked] = []
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_POST(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 asked = Asked(self.path, dict(self.headers.items()), self.rfile.read(length))
@@ -65,10 +94,6 @@ class Loopback:
                 self.wfile.write(given.body)
 
             do_GET = do_POST  # noqa: N815 - the library's names
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
-                """Say nothing."""
-                del format, args
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})

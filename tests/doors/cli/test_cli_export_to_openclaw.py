@@ -5,7 +5,7 @@ import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ import pytest
 
 from support.doors.command_line import ran
 from support.golden_logs import GoldenLog
+from support.loopback import JsonHandler
 from support.openclaw.client import OpenClaw, install, npm
 from support.paths import DATA
 
@@ -26,13 +27,12 @@ MAIN = "agent:main:main"
 RESEARCH = "agent:research:main"
 
 
-class Streaming(BaseHTTPRequestHandler):
+class Streaming(JsonHandler):
     """An OpenAI-compatible endpoint that streams one answer, as the original asks for."""
 
     asked: ClassVar[list[dict[str, Any]]] = []
 
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+    def asked_for(self, request: Any) -> None:
         self.asked.append(request)
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
@@ -48,9 +48,6 @@ class Streaming(BaseHTTPRequestHandler):
             }
             self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
         self.wfile.write(b"data: [DONE]\n\n")
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        """Say nothing."""
 
 
 @contextmanager

@@ -1,55 +1,45 @@
 """An OpenAI-compatible endpoint in this process, for configurations whose agents ask a model."""
 
-import json
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any, ClassVar
+
+from support.loopback import JsonHandler
 
 WAIT = 20.0
 
 
-class Endpoint(BaseHTTPRequestHandler):
+class Endpoint(JsonHandler):
     """An OpenAI-compatible endpoint: gives the last message back, or holds it until it is let go."""
 
     asked: ClassVar[list[dict[str, Any]]] = []
     go_on = threading.Event()
     reached = threading.Event()
 
-    def do_POST(self) -> None:
-        length = int(self.headers["content-length"])
-        request = json.loads(self.rfile.read(length))
+    def asked_for(self, request: Any) -> None:
         type(self).asked.append({"path": self.path, "key": self.headers["authorization"], **request})
         last = str(request["messages"][-1]["content"])
         if "hold" in last:
             type(self).reached.set()
             type(self).go_on.wait(WAIT)
-        body = json.dumps(
-            {
-                "id": "c",
-                "object": "chat.completion",
-                "created": 1,
-                "model": request["model"],
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {"role": "assistant", "content": f"model says: {last}"},
-                    }
-                ],
-                "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
-            }
-        ).encode()
+        answer = {
+            "id": "c",
+            "object": "chat.completion",
+            "created": 1,
+            "model": request["model"],
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": f"model says: {last}"},
+                }
+            ],
+            "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
+        }
         with suppress(ConnectionError):  # who asked may be gone
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        """Say nothing."""
+            self.give(answer)
 
 
 @contextmanager

@@ -1,9 +1,8 @@
 """Agents on models: a pydantic-ai agent on its own test models, an OpenAI client on a real server in this process."""
 
-import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from types import SimpleNamespace
 from typing import Any, Literal, cast
 
@@ -45,6 +44,7 @@ from intersession_events.facts import (
     Usage,
 )
 from support.agent_calls import answer_of
+from support.loopback import JsonHandler
 
 WAIT = 20.0
 PERSON = Provenance(kind="external_user")
@@ -399,24 +399,14 @@ class Server(ThreadingHTTPServer):
         self.will_say({"content": content, "tool_calls": [call]}, finish="tool_calls")
 
 
-class Answering(BaseHTTPRequestHandler):
+class Answering(JsonHandler):
     server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.requests.append(json.loads(body))
+    def asked_for(self, request: Any) -> None:
+        self.server.requests.append(request)
         self.server.keys.append(self.headers["Authorization"])
         status, answer = self.server.answers.pop(0)
-        encoded = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(encoded)))
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(encoded)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the library's
-        """Say nothing."""
+        self.give(answer, status=status, headers={"Connection": "close"})
 
 
 @pytest.fixture

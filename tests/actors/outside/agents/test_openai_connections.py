@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -31,6 +31,7 @@ from intersession_actors.outside.agents.result import Answered, Broke
 from intersession_actors.outside.agents.turn import Reply, Turn
 from intersession_events.facts import Message
 from support.agent_calls import answer_of
+from support.loopback import JsonHandler
 
 WAIT = 20.0
 
@@ -85,29 +86,20 @@ class Endpoint(ThreadingHTTPServer):
             return self.changed.wait_for(lambda: self.open == 0, timeout=WAIT)
 
 
-class Talking(BaseHTTPRequestHandler):
+class Talking(JsonHandler):
     protocol_version = "HTTP/1.1"
     server: Endpoint  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def asked_for(self, request: Any) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         with self.server.changed:
-            self.server.requests.append({"path": self.path, "headers": headers, "body": body})
+            self.server.requests.append({"path": self.path, "headers": headers, "body": request})
             self.server.changed.notify_all()
         self.server.go_on.wait(WAIT)
         refused = self.server.refusals > 0
         self.server.refusals -= refused
-        answer = json.dumps({"error": {"message": "busy"}} if refused else ANSWER).encode()
-        self.send_response(503 if refused else 200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.send_header("retry-after-ms", "1")
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the library's
-        """Say nothing."""
+        status, answer = (503, {"error": {"message": "busy"}}) if refused else (200, ANSWER)
+        self.give(answer, status=status, headers={"retry-after-ms": "1"})
 
 
 @pytest.fixture
