@@ -1,6 +1,5 @@
 """Bytes that are no request, at every door that reads bytes: refused as such, and the next one is served (X5)."""
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,9 +12,10 @@ from websockets.exceptions import ConnectionClosed
 
 from intersession import SessionSystem
 from intersession.gateway.process.mcp_mount import MCP_PATH
-from intersession.mcp.stdio import Wire, serve_stdio
+from intersession.mcp.stdio import serve_stdio
 from support.doors.every import INITIALIZE
 from support.doors.gateway_live import CONNECT, GATEWAY, READER, TOKEN, LiveGateway, WireClient, with_mcp
+from support.doors.mcp_clients import piped
 from support.hostile import given, row_id, rows
 from support.running import WAIT
 
@@ -81,9 +81,7 @@ def test_a_body_that_is_no_message_is_refused_by_mcp(gateway: LiveGateway, row: 
 @pytest.mark.clause("X5", "X7")
 @pytest.mark.parametrize("row", BODIES, ids=row_id)
 def test_a_line_that_is_no_message_is_refused_by_mcp(system: SessionSystem, row: dict[str, Any]) -> None:
-    server_reads, client_writes = os.pipe()
-    client_reads, server_writes = os.pipe()
-    wire = Wire(os.fdopen(server_reads, "rb", buffering=0), os.fdopen(server_writes, "wb"))
+    wire, asked, answers = piped()
 
     def serving() -> None:
         with wire.source, wire.sink:
@@ -91,13 +89,11 @@ def test_a_line_that_is_no_message_is_refused_by_mcp(system: SessionSystem, row:
 
     thread = threading.Thread(target=serving, daemon=True)
     thread.start()
-    with os.fdopen(client_reads, "rb") as answers:
-        with os.fdopen(client_writes, "wb") as asked:
+    with answers:
+        with asked:
             asked.write(body_of(row) + b"\n")
-            asked.flush()
             refused = msgspec.json.decode(answers.readline())
             asked.write(INITIALIZE + b"\n")
-            asked.flush()
             served = msgspec.json.decode(answers.readline())
         thread.join(WAIT)
 

@@ -15,8 +15,9 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
 from intersession import SessionSystem, echo, scripted
 from intersession.cli.shell.run import main
-from intersession.mcp.stdio import Wire, serve_stdio
+from intersession.mcp.stdio import serve_stdio
 from intersession_events.facts import SESSION_TOOLS
+from support.doors.mcp_clients import piped
 from support.running import QUIET, SEES_ALL, WAIT, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
@@ -200,11 +201,7 @@ class Pipes:
 
     def __init__(self, most_bytes: int) -> None:
         self._system = SessionSystem(":memory:", agents={"main": echo(), "ops": echo()}, config=SEES_ALL)
-        server_reads, client_writes = os.pipe()
-        client_reads, server_writes = os.pipe()
-        wire = Wire(os.fdopen(server_reads, "rb", buffering=0), os.fdopen(server_writes, "wb"))
-        self._to = os.fdopen(client_writes, "wb", buffering=0)
-        self._from = os.fdopen(client_reads, "rb")
+        wire, self._to, self._from = piped()
 
         def serve() -> None:
             with wire.source, wire.sink:

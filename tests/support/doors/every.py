@@ -6,7 +6,6 @@ A door that can't carry a call raises `Unsayable`. To add a door: a class with `
 import asyncio
 import functools
 import json
-import os
 import re
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -31,6 +30,7 @@ from intersession_events.stores.postgres.log import PostgresLog
 from support.doors.command_line import ran
 from support.doors.following import DOOR, door
 from support.doors.gateway_live import LiveGateway, WireClient
+from support.doors.mcp_clients import piped
 from support.running import WAIT
 
 Arguments = Mapping[str, Any]
@@ -418,11 +418,7 @@ class _PipeClient:
     """A client's two ends of a wire to a server in a thread."""
 
     def __init__(self, serve: Callable[[str, Wire], None], key: str) -> None:
-        server_reads, client_writes = os.pipe()
-        client_reads, server_writes = os.pipe()
-        wire = Wire(os.fdopen(server_reads, "rb", buffering=0), os.fdopen(server_writes, "wb"))
-        self._to = os.fdopen(client_writes, "wb", buffering=0)
-        self._from = os.fdopen(client_reads, "rb")
+        wire, self._to, self._from = piped()
 
         def serving() -> None:
             with wire.source, wire.sink:

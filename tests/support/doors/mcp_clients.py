@@ -1,8 +1,10 @@
 """The SDK's own client, in front of a system: in one process, or over HTTP to a server on a real socket."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from io import BufferedReader, FileIO
 from typing import Any, Literal
 
 import httpx2
@@ -14,6 +16,7 @@ from starlette.types import ASGIApp
 
 from intersession import SessionSystem
 from intersession.mcp.server import Seat, mcp_server
+from intersession.mcp.stdio import Wire
 from support.doors.prompt_server import PromptServer
 from support.running import WAIT
 
@@ -77,3 +80,11 @@ def text_of(result: CallToolResult) -> str:
     (content,) = result.content
     assert isinstance(content, TextContent)
     return content.text
+
+
+def piped() -> tuple[Wire, FileIO, BufferedReader]:
+    """Return a wire for a server, and the ends of its client: what that writes to, and what it reads from."""
+    server_reads, client_writes = os.pipe()
+    client_reads, server_writes = os.pipe()
+    wire = Wire(os.fdopen(server_reads, "rb", buffering=0), os.fdopen(server_writes, "wb"))
+    return wire, os.fdopen(client_writes, "wb", buffering=0), os.fdopen(client_reads, "rb")
