@@ -16,6 +16,7 @@ from intersession import SessionSystem, Turn
 from intersession.cli.host.hosting import forking_beside
 from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import Reading
+from intersession.cli.time_travel.stepper import Stepper
 from intersession.web.alone import Deed
 from intersession.web.questions.called import with_names
 from intersession.web.questions.of_runs import RunsQuery, runs
@@ -58,6 +59,46 @@ def test_a_run_of_an_import_takes_as_long_as_from_its_start_to_its_end(household
 
     assert found
     assert all(run["tookMs"] >= run["closedAt"] - run["began"] for run in found)
+
+
+@pytest.mark.clause("LENS-3")
+def test_stepping_through_an_import_leads_to_what_each_agent_had_been_told(household: Path) -> None:
+    with open_log(household) as log:
+        stepper = Stepper(
+            log.debug, next(run["id"] for run in listed(household) if run["title"] == "What is the plan?")
+        )
+        assert stepper.go("@turn:2")
+        here, behind = stepper.run_here, stepper.run_next
+        assert here is not None
+        assert behind is not None
+        given, next_ = log.debug.lens(here), log.debug.lens(behind)
+
+    assert (given["sessionKey"], next_["sessionKey"]) == ("agent:desk:main", "agent:home:main")
+    assert "Why A?" in str(given["message"])
+    assert "It is shorter." in str(next_["message"])
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(240)
+def test_the_page_shows_what_an_imported_agent_had_been_told(household: Path) -> None:
+    run = next(one["id"] for one in listed(household) if one["title"] == "What is the plan?")
+
+    @contextmanager
+    def opens(_: Callable[[int, int | None], None]) -> Generator[tuple[Reader, Deed | None]]:
+        with reader_of(Reading(store=str(household))) as reader:
+            yield reader, None
+
+    with debugging(opens, "household") as address, chromium() as browser:
+        base = address.partition("/debug")[0]
+        page = Tab(browser.new_context(reduced_motion="reduce"), base).page
+        page.goto(address)
+        expect(page.get_by_role("row").filter(has_text="What is the plan?")).to_be_visible()
+        page.goto(f"{base}/debug/run/{run}?at=turn:2&tab=lens")
+        panel = page.get_by_role("main")
+        expect(panel).to_contain_text("What desk was given, attempt 1")
+        expect(panel).to_contain_text("not byte for byte what the model was given")
+        page.get_by_text("What home is given next").click()
+        expect(panel).to_contain_text("What home is about to be given")
 
 
 def test_words_of_openclaws_own_are_told_as_its_own(household: Path) -> None:

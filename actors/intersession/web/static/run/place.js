@@ -334,7 +334,9 @@ export class Place {
     const before = this.steps.slice(0, this.index.peek());
     const started = before.flatMap(step => this.#begun(step));
     const here = this.step.peek()?.runId;
-    const own = here && started.findLast(step => step.runId === here);
+    const own = this.run.peek()?.imported
+      ? started.at(-1)
+      : here && started.findLast(step => step.runId === here);
     const given = own || started.at(-1);
     const attempt = given && started.filter(step => step.runId === given.runId).length;
     const next = this.nextRun;
