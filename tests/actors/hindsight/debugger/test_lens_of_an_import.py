@@ -151,9 +151,14 @@ def test_an_answer_of_an_agents_session_has_its_model_and_its_tools_results(
     state = read_framework("openai-agents", str(recorded("agents-plain", tmp_path)))
     with imported(state, logs.at(tmp_path)) as log:
         last = max(one.position for one in log.debug.view.log.all() if facts.is_imported(one.event))
-        lens = log.debug.lens(f"#{last}")
+        lens = log.debug.lens(f"#{last}", dialect="openai")
+        prompt = log.debug.lens(f"#{last}", dialect="prompt")["prompt"]
 
     assert texts(lens)[1:] == ["call", "rain in Rome"]
+    asked, call, result = lens["rendered"][-3:]
+    assert (asked["role"], call["role"], result["role"]) == ("user", "assistant", "tool")
+    assert result["tool_call_id"] == call["tool_calls"][0]["id"]
+    assert "rain in Rome" in prompt
 
 
 @pytest.mark.clause("LENS-3")

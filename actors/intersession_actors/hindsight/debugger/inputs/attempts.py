@@ -79,11 +79,16 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         if context is None:
             raise ToolRefused("invalid_request", f"run: {self.problem}")
         read = self.read
+        asked, partial = context.message, context.partial
+        if self.is_imported and partial:
+            # A first attempt is not shown what others had done: there it is a part of the conversation.
+            transcript = (*transcript, *map(read, (asked, *partial[:-1])))
+            asked, partial = partial[-1], ()
         return Turn(
             agent_id=SessionKey.recorded(self.key).agent_id,
             session_key=self.key,
             step=self.step,
-            asked=read(context.message),
+            asked=read(asked),
             run_id=self.run_id,
             transcript=transcript,
             context=context_shown(context.system_context, self.started.fit),
@@ -93,7 +98,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
             summary=None if context.summary is None else context.summary.text,
             refused=self.refused,
             attempt=self.started.attempt,
-            partial=tuple(map(read, context.partial)),
+            partial=tuple(map(read, partial)),
         )
 
     def read(self, message: Message) -> Message:
