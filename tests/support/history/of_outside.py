@@ -196,7 +196,9 @@ def given_what_is_recorded(evidence: Evidence) -> Iterator[str]:
         if (one.run_id, one.attempt) not in recorded or one.run_id not in evidence.queued:
             continue
         _, partial = recorded[one.run_id, one.attempt]
-        position, _ = recorded[one.run_id, 1]  # what is said meanwhile stands behind the run
+        # What is said meanwhile stands behind the run; a summary has no place in the transcript, and may be of more when tried again.
+        first = one.attempt if _is_compaction(evidence, one.run_id) else 1
+        position, _ = recorded[one.run_id, first]
         if one.partial not in {None, partial}:
             yield f"run {one.run_id} was told of {one.partial} steps of {partial}"
         if one.given is not None and list(one.given) != (before := _before(evidence, one.run_id, position)):
