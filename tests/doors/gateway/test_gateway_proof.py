@@ -19,10 +19,12 @@ from websockets.sync.server import ServerConnection, serve
 from intersession import SessionSystem, ToolRefused, echo
 from intersession.gateway.admission.proof import Handshake, token_digest
 from intersession.gateway.protocol.client import GatewayClient
+from intersession.gateway.protocol.line import Line
 from support.doors.command_line import ran
 from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, WRITER, LiveGateway, WireClient
 from support.doors.tls import TlsProxy
 from support.running import QUIET, SEES_ALL, merged
+from support.soaking import until
 
 CONFIG = merged(SEES_ALL, QUIET, GATEWAY)
 
@@ -108,6 +110,25 @@ def test_a_listener_that_only_claims_to_be_the_gateway_hears_neither_token_nor_m
 
     assert len(heard) == 1
     assert TOKEN not in heard[0]
+
+
+def goes_at_once(opened: ServerConnection, heard: list[str]) -> None:
+    """Go as a gateway does that stops between a connection and its proof."""
+    heard.append("came")
+    opened.close()
+
+
+def test_a_gateway_that_went_before_it_proved_anything_is_away_and_tried_again() -> None:
+    with listening(goes_at_once) as (address, heard):
+        with pytest.raises(ToolRefused, match="closed the connection") as refused:
+            GatewayClient(address, TOKEN)
+        line = Line(lambda: [address], TOKEN)
+        line.open()
+        until(lambda: len(heard) > 2)
+        line.close()
+
+    assert refused.value.code == "unavailable"
+    assert not line.is_connected
 
 
 def test_a_listener_between_both_gets_nowhere_by_passing_on_what_it_hears(gateway: LiveGateway) -> None:

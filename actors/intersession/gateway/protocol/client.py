@@ -34,7 +34,8 @@ class GatewayClient(Closing):
     it can take (`no-events`).
 
     Raises:
-        ToolRefused: the gateway is not there (`unavailable`), does not know the token, or is not one of ours (`forbidden`).
+        ToolRefused: the gateway is not there, or went while both got to know each other (`unavailable`); it does not know
+            the token, or is not one of ours (`forbidden`).
     """
 
     def __init__(
@@ -58,7 +59,9 @@ class GatewayClient(Closing):
             self._known_to_each_other(address, token)
         except ToolRefused as refused:
             self.close()
-            raise ToolRefused("forbidden", f"the gateway at {address} refused: {refused.error}") from None
+            # A connection that was lost says nothing of the token: the gateway may have stopped just now.
+            code: RefusalCode = "unavailable" if refused.code == "unavailable" else "forbidden"
+            raise ToolRefused(code, f"the gateway at {address} refused: {refused.error}") from None
 
     def call(
         self, method: str, params: JsonMapping | None = None, *, timeout: float | None = 60.0
