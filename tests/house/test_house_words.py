@@ -102,7 +102,7 @@ DIALECT: Final = {
 NOT_NAMES: Final = {"told", "said", "shown", "kept", "given", "asked"}
 """What was done to a thing, in the place of the thing. Events report what was done: their names may have such words."""
 PAGES: Final = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-MOST_WORDS: Final = 116_500
+MOST_WORDS: Final = 117_000
 """How many words README and docs may have outside of blocks of code. A page that needs more room takes it from another."""
 
 
