@@ -608,9 +608,9 @@ def a_queue_has_no_fence() -> AbstractContextManager[object]:
     """A writer that was taken over goes on to change the queue of what workers do, though it appends nothing any more."""
     changed = SqliteLog.changed
 
-    def at_once(self: SqliteLog, work: Callable[[Cursor], Any]) -> Any:
+    def at_once(self: SqliteLog, work: Callable[[Cursor], Any], *, patient: bool = False) -> Any:
         try:
-            return changed(self, work)
+            return changed(self, work, patient=patient)
         except WriterSuperseded:
             with cast("Committing", self._recorder).transaction() as cursor:
                 return work(cursor)
