@@ -60,9 +60,9 @@ class Acts:
         """Count one more act in these words."""
         return self._times.next(words)
 
-    def place(self) -> int:
-        """Count one more of the acts that have a place."""
-        return self._times.next("place")
+    def place(self, kind: str) -> int:
+        """Count one more act of a kind, in whatever words."""
+        return self._times.next(kind)
 
     def ask(self, act: acts.Act) -> "Future[JsonObject]":
         """Have the writer do something; its future has the answer, or a `ToolRefused`.
@@ -190,7 +190,7 @@ class RemoteTools(ToolBox):
             if flaw is None:
                 given = msgspec.to_builtins(given)
                 number = self._acts.number("call", words_of(name, given))
-                place = self._acts.place()
+                place = self._acts.place("call")
                 return self._acts.ask(
                     acts.CallTool(name=storable(name), args=given, number=number, place=place)
                 )
@@ -224,7 +224,7 @@ class RemoteRecorder(Recorder):
         """Record the model's output beside a tool call: text, thinking."""
         fitted = tuple(fit_block(block) for block in blocks)
         number = self._acts.number("said", digest_of([*fitted]))
-        self._acts.now(acts.Say(blocks=fitted, number=number, place=self._acts.place()))
+        self._acts.now(acts.Say(blocks=fitted, number=number, place=self._acts.place("said")))
 
     def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
         """Record that a tool is about to be called; the arguments are the source text of a JSON object."""
@@ -266,7 +266,7 @@ class RemoteRecorder(Recorder):
             args=args,
             is_new=is_new,
             number=self._acts.number("approval", *words),
-            place=self._acts.place(),
+            place=self._acts.place("approval"),
         )
         future = self._acts.ask(act)
 

@@ -1,7 +1,6 @@
 """Records an agent's actions during a run in its session's transcript; for its tools and for runners of models."""
 
 from collections.abc import Sequence
-from itertools import count
 from typing import Literal
 
 from intersession_actors.calls.service.approvals import begin_approval
@@ -46,7 +45,7 @@ class RunRecorder(Recorder):
         self._done = done
         self._times = Times()
         self._asked = Times()
-        self._numbers = count(1)
+        self._numbers = Times()
         self._looked = 0
         """How far in the session's stream this run's messages were looked for; 0 if nobody has looked yet."""
         self._given: set[str] = set()
@@ -61,7 +60,7 @@ class RunRecorder(Recorder):
     def said(self, blocks: Sequence[Block], numbered: tuple[int, int] | None = None) -> None:
         """Record the model's text beside a tool call; `numbered`: which one in these words it is, and which of all in the attempt."""
         words = _words(tuple(fit_block(block) for block in blocks))
-        time, number = numbered or (self._times.next(words), next(self._numbers))
+        time, number = numbered or (self._times.next(words), self._numbers.next("said"))
         before = sum(_words(one.content) == words for one in self._done if one.role == "assistant")
         own = ids.derive(
             self._service.log.log_id, "message", self._run.run_id, self._run.attempt, "said", number
@@ -115,7 +114,7 @@ class RunRecorder(Recorder):
         """Ask whether a recorded call of an own tool may act (ASK); `numbered` as in `said`."""
         said = words_of(name, {**arguments})
         words = digest_of(["own", "" if is_new else call_id, said])
-        time, number = numbered or (self._asked.next(words), next(self._numbers))
+        time, number = numbered or (self._asked.next(words), self._numbers.next("approval"))
 
         def hold_of() -> str:
             # What earlier attempts have ended is not called again, so its releases are used up.

@@ -3,7 +3,7 @@
 The worker of an attempt sends them, and the writer does each on the turn that it made of the same attempt. One that changes something
 has a `number`: which repetition it is, from 1 on, among the acts of its attempt with the same type and the same words. So an act that
 is sent again, to the same writer or to the next one, is known by its words and its number, and counts once. What derives an id of its
-own has a `place` as well: which of all such acts of the attempt it is. The id is of that, and tells nothing of the words (ERASE-4).
+own has a `place` as well: which of all acts of its type in the attempt it is. The id is of that, and tells nothing of the words (ERASE-4).
 """
 
 from typing import Annotated, Any, Final, TypeAlias
