@@ -70,6 +70,11 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         self._set_aside: dict[str, Refused] = {}
         """Flows that can't go on, and why, by stream."""
 
+    def on_stop(self) -> None:
+        """Tell waiting doors that the system stops."""
+        for flow in self._flows.values():
+            self.stopped(flow)
+
     # --- what a manager is made of
 
     def decide(self, flow: Flow[S, C], command: C) -> Plan | Accepted | Refused | None:

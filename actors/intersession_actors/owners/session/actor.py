@@ -108,12 +108,15 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         """Tell waiting doors that this actor ends; flows repeat their steps when they hear of the restart."""
         self._memory.forget()
         why = f"{type(error).__name__}: {error}"
-        if (under_way := self._owner.under_way) is not None:
-            unsure = f"the session failed, and it is not known whether this is recorded ({why}), look, or try again"
-            answer(under_way, Refused(code="unavailable", error=unsure))
+        unsure = (
+            f"the session failed, and it is not known whether this is recorded ({why}), look, or try again"
+        )
         refused = refused_by(error, f"the session failed: {why}")
-        for command in self._owner.commands():
-            answer(command, Refused(code=refused.code, error=refused.error))
+        self._owner.end(unsure, Refused(code=refused.code, error=refused.error))
+
+    def on_stop(self) -> None:
+        """Tell waiting doors that the system stops."""
+        self.stopped(self._owner)
 
     def on_receive(self, message: object) -> None:
         """Take a command, or an answer of the log, the agent or the clock."""

@@ -110,6 +110,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
 
     def on_stop(self) -> None:
         """Tell those that wait for a child that this process will not hear of it."""
+        super().on_stop()
         self._waiting.tell_all(Refused(code="unavailable", error="the system is stopping, try again"))
 
     def is_over(self, state: Spawn) -> bool:

@@ -204,6 +204,13 @@ class Owner(Generic[S, C]):
             kept.clear()
         return waiting
 
+    def end(self, unsure: str, refused: Refused) -> None:
+        """Refuse all commands for an actor that ends; of the one whose append is in progress nobody knows whether it is recorded."""
+        if self._under_way is not None:
+            answer(self._under_way.command, Refused(code="unavailable", error=unsure))
+        for command in self.commands():
+            answer(command, refused)
+
     # --- reading the log
 
     def load(self) -> None:

@@ -132,6 +132,13 @@ class Shell(Handler, Generic[S, C]):
         if not owner.is_busy:
             self.at_rest(owner)
 
+    def stopped(self, owner: Owner[S, C]) -> None:
+        """Tell the waiting doors of an owner that the system stops: an outcome that comes now reaches this actor no more."""
+        owner.end(
+            "the system stopped, and it is not known whether this is recorded, look, or try again",
+            Refused(code="unavailable", error="the system is stopping, try again"),
+        )
+
     def set_timer(self, effect: Sleep) -> None:
         """Set a timer; from any thread. It does not hold this actor: that may be restarted, or asleep, when it fires."""
         mail, time, then = self.world.mail, self.world.time, effect.then

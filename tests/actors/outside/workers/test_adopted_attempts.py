@@ -60,8 +60,6 @@ def test_an_approval_that_a_worker_waits_for_is_given_by_the_next_writer(log_url
             ask = {"callId": "c1", "name": "pay", "args": {}, "isNew": True, "number": 1, "place": 1}
             asked = threads.submit(worker.ask_over_take_over, offer, "approval", **ask)
             held = wait_for(system, facts.ToolCallHeld)
-            # Answered behind the hold: a writer that stops before it has told its caller leaves it waiting.
-            system.gateway.call("sessions.patch", {"key": "main", "label": "held"})
             system.close()
             with SessionSystem(log_url, config=config, channels=channels) as again:
                 worker.system = again
