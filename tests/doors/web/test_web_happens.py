@@ -159,7 +159,7 @@ def test_words_that_are_erased_in_a_fork_are_told_with_its_name(happening: Happe
         assert forks.news() is not None
         assert forks.news() is None
         assert other.news() is not None
-        assert ran("erase", RESEARCH, "--yes", "--store", file).exit_code == 0
+        assert ran("erase", RESEARCH, "--yes", "--give-up-unsent", "--store", file).exit_code == 0
         assert forks.news() is None, "it is looked once in a while, for all pages together"
         now = 1.0
         for page in (forks, other):
