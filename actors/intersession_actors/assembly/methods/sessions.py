@@ -90,7 +90,9 @@ class GatewaySessions:
                 and text_of(event.message) in {text, ERASED}
             )
 
-        words = digest_of([str(found.key), text])
+        def words() -> str:
+            return digest_of([str(found.key), text])
+
         within = asked_within(service, call.caller, "chat.inject", words, is_same)
         message_id = service.new_id() if within is None else within[0]
         if (

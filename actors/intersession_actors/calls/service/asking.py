@@ -129,24 +129,25 @@ class MessageRequest(NamedTuple):
 
 
 def asked_within(
-    service: Service, caller: Caller, what: str, words: str, is_same: Callable[[Event], bool]
+    service: Service, caller: Caller, what: str, words: Callable[[], str], is_same: Callable[[Event], bool]
 ) -> tuple[str, bool] | None:
     """Return the id that a call within a run or a delivery asks under, and whether an attempt before did: then it is that one's.
 
-    `what` is the tool or method, `words` the digest of what is said; `is_same` tells whether an event is what the call begins.
+    `what` is the tool or method, `words` gives the digest of what is said; `is_same` tells whether an event is what the call begins.
     An id begins as those of its attempt do and is random else, so that it has nothing of the words (ERASE-4). None: nothing that
     could be tried again led to the call.
     """
-    cause, log_ids = cause_of(service, caller), service.log.log_ids
+    cause = cause_of(service, caller)
     if cause is None or cause.of is None:
         return None
+    log_ids = service.log.log_ids
     own, *before = (
         ids.derive(log_id, "run", cause.of, attempt)[:_SHARED]
         for attempt in range(cause.attempt, 0, -1)
         for log_id in log_ids
     )
     if cause.attempt > 1:
-        said = (cause.of, caller.name, what, words)
+        said = (cause.of, caller.name, what, words())
         first = ids.derive(log_ids[0], "run", *said, cause.times.next(said))  # as the first logs had it
         again = cause.again(
             partial(_begun_before, service, cause.of, cause.session_key),

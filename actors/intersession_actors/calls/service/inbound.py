@@ -150,7 +150,7 @@ def _named(service: Service, message: InboundMessage, files: Sequence[MessageFil
                 case _:
                     return False
 
-        within = asking.asked_within(service, OPERATOR, "inbound", own.digest, is_same)
+        within = asking.asked_within(service, OPERATOR, "inbound", lambda: own.digest, is_same)
         return (
             own._replace(run_id=service.new_id(), for_ever=False)
             if within is None

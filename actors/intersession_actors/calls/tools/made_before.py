@@ -107,7 +107,11 @@ class CallsBefore:
         self._log_ids = log_ids
         self._run = run
         self._done = done
-        self._own = call_ids(log_ids[0], run.run_id, run.attempt)
+
+    @cached_property
+    def own(self) -> str:
+        """The beginning of the ids of the attempt's calls; behind it is the number of the call."""
+        return call_ids(self._log_ids[0], self._run.run_id, self._run.attempt)
 
     def found(self, call_id: str, words: str, time: int) -> MadeCall | None:
         """Return the recorded call that is being repeated: the one with this id, else the n-th with this content of the attempts before."""
@@ -131,7 +135,7 @@ class CallsBefore:
     @cached_property
     def _earlier(self) -> dict[tuple[str, int], ToolCallBlock]:
         # A call of this attempt is here where another process began it, for a worker: it is known by its id alone.
-        return _numbered(block for block in self._calls.values() if not block.id.startswith(self._own))
+        return _numbered(block for block in self._calls.values() if not block.id.startswith(self.own))
 
     @cached_property
     def _results(self) -> dict[str, str]:

@@ -28,7 +28,6 @@ from intersession_actors.calls.tools.made_before import (
     MadeCall,
     as_recorded,
     asks_for,
-    call_ids,
     source_of,
     words_in,
     words_of,
@@ -368,12 +367,12 @@ class Tools(ToolBox):
             return asks_for(service.log.log_id, *made), before is not None, ()
         if said.name not in TOOLS or TOOLS[said.name].reads:
             return None, False, ()
-        words = words_of(said.name, said.arguments)
+        words = partial(words_of, said.name, said.arguments)  # for few calls anybody asks
 
         def is_same(event: Event) -> bool:
             match event:
                 case RunQueued(digests=digests) | FlowAccepted(digests=digests):
-                    return same_request(digests, (words,))
+                    return same_request(digests, (words(),))
                 case MessageRecorded(message=message):
                     return text_of(message) in {said.arguments.get("message"), ERASED}
                 case _:
@@ -383,7 +382,7 @@ class Tools(ToolBox):
         if within is None and self._number is not None:
             number, again = self._number
             return ids.derive(service.log.log_id, "run", self._caller.name, "door", number), again, ()
-        return (None, False, ()) if within is None else (*within, (words,))
+        return (None, False, ()) if within is None else (*within, (words(),))
 
     def _tool(self, name: str, requester: Requester) -> Tool:
         known = workshop(self._service.config, requester)
@@ -404,10 +403,10 @@ class Tools(ToolBox):
     # --- its record in the transcript
 
     def _record_call(self, said: _CallIdentity) -> _Recording | None:
-        run, recorder, block = self._caller.run, self._recorder, said.recorded
-        if run is None or recorder is None or self._before is None or block is None:
+        recorder, block = self._recorder, said.recorded
+        if recorder is None or self._before is None or block is None:
             return None
-        call_id = f"{call_ids(self._service.log.log_id, run.run_id, run.attempt)}{said.number}"
+        call_id = f"{self._before.own}{said.number}"
         before = self._before.found(call_id, said.words, said.time)
         if before is not None:
             return _Recording(self._service, recorder, before.call_id, before)
