@@ -5,6 +5,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -213,3 +214,23 @@ def test_a_reply_is_shown_while_the_agent_of_the_gateway_says_it(tmp_path: Path)
 
     assert (first, child.returncode) == ("Good ", 0)
     assert rest.startswith("morning.\n\nok  run ")
+
+
+def test_a_refusal_is_told_also_while_others_write_without_a_pause(beside: Hosted) -> None:
+    over = threading.Event()
+
+    def write() -> bool:
+        """Return whether it was told to end, before it had written for long."""
+        for number in range(200):
+            if over.wait(0.05):
+                return True
+            beside.system.inbound(channel="telegram", chat_id="9", sender="mia", text=f"hello {number}")
+        return False
+
+    with ThreadPoolExecutor(1) as other:
+        writing = other.submit(write)
+        done = ran("send", "hi", "--to", "agent:zoe:main", *beside.options)
+        over.set()
+
+    assert (done.exit_code, done.json["code"]) == (1, "not_visible")
+    assert writing.result()

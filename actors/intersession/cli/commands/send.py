@@ -1,6 +1,7 @@
 """`intersession send`: a message to a session, answered by agents that this command hosts, or by a gateway that runs."""
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Annotated, Final, Literal, NamedTuple
@@ -135,9 +136,9 @@ class Sending:
         """Yield the events of the exchange as they come, until it is over."""
         mine: set[str] = set()
         before: list[Recorded] = []
-        after = self._after
+        after, answered_at = self._after, None
         while self._pending is None:
-            for recorded in followed(self._reader.log, after, timeout=_POLL_S):
+            for recorded in self._of_a_moment(after):
                 after = recorded.position
                 if self._exchange_id is None:
                     before.append(recorded)
@@ -157,8 +158,18 @@ class Sending:
                 if closes and recorded.stream in mine:
                     return
             if self._exchange_id is None and not self._thread.is_alive():
-                return  # it was refused, or sent before
+                answered_at = self._reader.log.head() if answered_at is None else answered_at
+                if "runId" not in self._answer or after >= answered_at:
+                    return  # it was refused, or sent before
             self._look_who_is_missing()
+
+    def _of_a_moment(self, after: int) -> Iterator[Recorded]:
+        """Yield what comes, and end soon also where others write without a pause."""
+        until = time.monotonic() + _POLL_S
+        for recorded in followed(self._reader.log, after, timeout=_POLL_S):
+            yield recorded
+            if time.monotonic() >= until:
+                return
 
     def _take(self, recorded: Recorded, mine: set[str]) -> None:
         """Note which runs and deliveries belong to the exchange, and what can't go on here."""
