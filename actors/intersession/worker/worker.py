@@ -95,6 +95,11 @@ class Worker(Closing):
         self.seats = _seats(seats)
         self.name = random_name() if name is None else text_of("name", name)
         self.addresses = addresses = texts_of("gateway", (gateway,) if isinstance(gateway, str) else gateway)
+        for address in addresses:
+            if not address.startswith(("http://", "https://")):
+                raise invalid(
+                    "gateway", f"{address!r} is no address; give http:// or https://, a host, and a port"
+                )
         if store is None and not addresses:
             raise invalid("gateway", "neither this nor a store is given: say where the log's writer is")
         secret = token or os.environ.get(TOKEN_VARIABLE)
@@ -105,6 +110,7 @@ class Worker(Closing):
         self._saying = threading.Lock()
         """Is held while the worker is announced again, or leaves: who has left is not there any more."""
         self._ended = threading.Event()
+        self._is_away = False
         self._is_draining = False
         self._beats_at = 0.0
         self._pause_s = 0.0
@@ -131,7 +137,7 @@ class Worker(Closing):
         try:
             self._announce()
         except StoreUnavailable as error:
-            logger.warning("the queue of calls can't be reached, and is tried again: %s", error)
+            self._tell(error)
         except BaseException:
             self._work.close()
             self._line.close()
@@ -255,7 +261,7 @@ class Worker(Closing):
         try:
             what()
         except StoreUnavailable as error:
-            logger.info("the queue of calls can't be reached: %s", error)
+            self._tell(error)
         except WorkRefused as refused:  # until somebody lets it
             logger.warning("the worker is refused: %s", refused)
             self._ended.wait(_TAKE_S)
@@ -264,8 +270,17 @@ class Worker(Closing):
                 return
             logger.exception("the worker goes on, but something went wrong")
         else:
+            self._tell(None)
             return
         self._ended.wait(_AGAIN_S)
+
+    def _tell(self, problem: Exception | None) -> None:
+        """Log once that the queue can't be reached, and that it can again."""
+        was, self._is_away = self._is_away, problem is not None
+        if problem is not None and not was:
+            logger.warning("the queue of calls can't be reached, and is tried again: %s", problem)
+        elif problem is None and was:
+            logger.warning("the queue of calls is reached again")
 
     def _address_in_log(self) -> Sequence[str]:
         try:

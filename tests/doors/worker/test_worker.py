@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -304,6 +305,32 @@ def test_a_worker_waits_for_the_first_writer() -> None:
         )
 
 
+@pytest.mark.clause("WORK-14")
+def test_that_the_queue_is_away_and_is_there_again_is_logged_once_each(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    again = "the queue of calls is reached again"
+
+    def said() -> list[str]:
+        return [one.getMessage() for one in caplog.records if one.name == "intersession.worker"]
+
+    port = free_port()
+    with Worker(gateway=f"http://127.0.0.1:{port}", agents={"main": answer}, token=WORKER):
+        time.sleep(1.2)  # it tries twice a second
+        assert [one.partition(":")[0] for one in said()] == [
+            "the queue of calls can't be reached, and is tried again"
+        ]
+        with (
+            SessionSystem(":memory:", config=merged(SEES_ALL, WITH_WORKERS)) as system,
+            LiveGateway(system, port=port),
+        ):
+            for text in ("first", "second"):  # the second one is taken after it was said
+                assert system.inbound(channel="chat", chat_id="1", sender="mia", text=text, wait=WAIT)[
+                    "reply"
+                ]
+            assert said()[1:] == [again]
+
+
 @pytest.mark.clause("WORK-12")
 async def test_async_agents_run_on_the_loop_of_the_host() -> None:
     loops: list[asyncio.AbstractEventLoop] = []
@@ -334,6 +361,7 @@ def test_a_token_that_the_gateway_does_not_know_is_refused_at_once() -> None:
     ("given", "says"),
     [
         ({"gateway": ()}, "neither this nor a store"),
+        ({"gateway": "127.0.0.1:9"}, "'127.0.0.1:9' is no address; give http://"),
         ({"agents": {}}, "there are none with a model"),
         ({"agents": {"main": 7}}, "is no agent"),
         ({"seats": 0}, "is no number of calls"),

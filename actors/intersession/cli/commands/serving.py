@@ -166,6 +166,8 @@ def _check_follower(follow: bool, writer: str | None, *, agents: str | None, sta
     """Refuse options that don't go with those of a door."""
     if writer is not None and not follow:
         raise UsageError("--writer: it goes with --follow, give that as well")
+    if writer is not None and not writer.startswith(("http://", "https://")):
+        raise UsageError(f"--writer: {writer!r} is no address; give http:// or https://, a host, and a port")
     if follow and agents is not None:
         raise UsageError("--follow: agents answer where the log is written, leave --agents out")
     if follow and standby:
