@@ -128,6 +128,24 @@ def test_a_call_that_is_sent_again_counts_once(system: SessionSystem, log_url: s
 
 
 @pytest.mark.clause("DOOR-2")
+def test_a_call_under_way_is_answered_while_its_door_stops(system: SessionSystem, log_url: str) -> None:
+    held = Held()
+    system.register_agent("ops", held)
+    with writing(system), door(log_url, CONFIG) as front, front.live.client() as client:
+        waiting = client.ask("tools.invoke", send("once"))
+        assert held.asked.wait(WAIT)
+        closing = threading.Thread(target=front.system.close, args=(WAIT,))
+        closing.start()
+        closing.join(0.3)
+        assert closing.is_alive()
+        held.may.set()
+        answer = client.answer(waiting)
+        closing.join(WAIT)
+
+    assert answer["payload"]["reply"] == "at last once"
+
+
+@pytest.mark.clause("DOOR-2")
 @pytest.mark.clause("DOOR-4")
 @pytest.mark.parametrize("keyed", [{}, {"idempotencyKey": "mine"}], ids=["without a key", "with a key"])
 def test_a_call_that_waits_goes_on_at_the_next_writer(log_url: str, keyed: dict[str, str]) -> None:

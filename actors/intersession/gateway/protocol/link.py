@@ -153,6 +153,10 @@ class WriterLink:
             "error": None if connected else self._line.trouble,
         }
 
+    def drain(self, seconds: float) -> None:
+        with self._lock:
+            self._lock.wait_for(lambda: not self._calls, seconds)
+
     def close(self) -> None:
         """Hand on the last receipts, and give up the connection; what waits is refused."""
         with self._lock:
@@ -216,6 +220,7 @@ class WriterLink:
         with self._lock:
             if self._calls.pop(call.number, None) is None:
                 return
+            self._lock.notify_all()
         call.future.set_result(handed)
 
     # --- receipts: one request at a time, so that none overtakes another

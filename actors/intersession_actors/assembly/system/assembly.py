@@ -335,6 +335,8 @@ class Assembly:
     def stop(self, seconds: float) -> None:
         """Stop in order: running agents and deliveries get a grace period, then timers, actors, waits, views beside the log."""
         until = self._clock.monotonic() + seconds
+        if self.service.writer is not None:
+            self.service.writer.drain(seconds)
         self.scheduler.stop()
         self.retention.stop()
         if self.workers is not None:

@@ -135,6 +135,10 @@ class LogWriter(Appends, Protocol):
         """The state of the connection, for `status`: `{address, isConnected, waiting}`."""
         ...
 
+    def drain(self, seconds: float) -> None:
+        """Wait until all calls are answered, for so long."""
+        ...
+
     def close(self) -> None:
         """Give up the connection; what waits is refused."""
         ...
