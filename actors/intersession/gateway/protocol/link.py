@@ -154,6 +154,7 @@ class WriterLink:
         }
 
     def drain(self, seconds: float) -> None:
+        """Wait until all calls are answered, for so long."""
         with self._lock:
             self._lock.wait_for(lambda: not self._calls, seconds)
 
