@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from intersession import SessionSystem, Turn
 from intersession.cli.host.hosting import forking_beside
@@ -38,6 +38,23 @@ def listed(store: Path) -> list[dict[str, Any]]:
     with open_log(store) as log:
         found: list[dict[str, Any]] = [*runs(log.debug.view, RunsQuery(limit=100))["runs"]]
     return found
+
+
+@contextmanager
+def browsing(store: Path) -> Generator[tuple[Page, str]]:
+    """Yield the page of an import, with its runs on it, and the address before its paths."""
+
+    @contextmanager
+    def opens(_: Callable[[int, int | None], None]) -> Generator[tuple[Reader, Deed | None]]:
+        with reader_of(Reading(store=str(store))) as reader:
+            yield reader, None
+
+    with debugging(opens, "household") as address, chromium() as browser:
+        base = address.partition("/debug")[0]
+        page = Tab(browser.new_context(reduced_motion="reduce"), base).page
+        page.goto(address)
+        expect(page.get_by_role("row").filter(has_text="What is the plan?")).to_be_visible()
+        yield page, base
 
 
 @pytest.fixture(scope="module")
@@ -83,16 +100,7 @@ def test_stepping_through_an_import_leads_to_what_each_agent_had_been_told(house
 def test_the_page_shows_what_an_imported_agent_had_been_told(household: Path) -> None:
     run = next(one["id"] for one in listed(household) if one["title"] == "What is the plan?")
 
-    @contextmanager
-    def opens(_: Callable[[int, int | None], None]) -> Generator[tuple[Reader, Deed | None]]:
-        with reader_of(Reading(store=str(household))) as reader:
-            yield reader, None
-
-    with debugging(opens, "household") as address, chromium() as browser:
-        base = address.partition("/debug")[0]
-        page = Tab(browser.new_context(reduced_motion="reduce"), base).page
-        page.goto(address)
-        expect(page.get_by_role("row").filter(has_text="What is the plan?")).to_be_visible()
+    with browsing(household) as (page, base):
         page.goto(f"{base}/debug/run/{run}?at=turn:2&tab=lens")
         panel = page.get_by_role("main")
         expect(panel).to_contain_text("What desk was given, attempt 1")
@@ -171,16 +179,7 @@ def test_beside_a_run_of_today_an_imported_one_is_not_said_to_have_asked_nobody(
         wait_for(system, ExchangeClosed, lambda closed: closed.reason != "inferred")
     runs_of = {run["title"]: run["id"] for run in listed(store)}
 
-    @contextmanager
-    def opens(_: Callable[[int, int | None], None]) -> Generator[tuple[Reader, Deed | None]]:
-        with reader_of(Reading(store=str(store))) as reader:
-            yield reader, None
-
-    with debugging(opens, "household") as address, chromium() as browser:
-        base = address.partition("/debug")[0]
-        page = Tab(browser.new_context(reduced_motion="reduce"), base).page
-        page.goto(address)
-        expect(page.get_by_role("row").filter(has_text="What is the plan?")).to_be_visible()
+    with browsing(store) as (page, base):
         a, b = runs_of["What is the plan?"], runs_of["Is it open?"]
         page.goto(f"{base}/debug/diff?a={a}&b={b}&tab=lens")
 
