@@ -593,6 +593,27 @@ def test_what_was_written_before_is_encrypted_where_it_stands(booth: Booth, tmp_
 
 @pytest.mark.ci
 @pytest.mark.clause("CRYPT-7")
+def test_copies_in_the_folder_that_are_in_clear_are_named(booth: Booth, tmp_path: Path) -> None:
+    written_in_clear(booth)
+    with open_log(booth.url, read_only=True) as log:
+        if log.is_remote:
+            return  # a database has no copies beside it
+        folder = Path(log.place).parent
+        back_up(log, folder / "before.db")
+
+    done = applied(booth, tmp_path)
+
+    assert [one for one in done.json["notReached"] if "in its folder" in one] == [
+        "copies of the log in its folder, delete them: before.db"
+    ]
+    (folder / "before.db").unlink()
+    with open_log(booth.url, read_only=True) as log:
+        back_up(log, folder / "behind.db")
+    assert not any("in its folder" in one for one in applied(booth, tmp_path).json["notReached"])
+
+
+@pytest.mark.ci
+@pytest.mark.clause("CRYPT-7")
 def test_calls_that_wait_are_encrypted_where_they_stand(booth: Booth, tmp_path: Path) -> None:
     master = source(master_key(tmp_path))
     offer = Offer(

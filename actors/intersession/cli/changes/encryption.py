@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
@@ -20,6 +20,7 @@ from intersession.cli.shell.answer import (
     UsageError,
 )
 from intersession.cli.shell.terminal import Screen, safe
+from intersession_actors.assembly.forgetting.reach import copies_beside
 from intersession_actors.rules.config.config import load_config
 from intersession_actors.rules.disclosure.redaction import redact_raw
 from intersession_events.basics.errors import LogError
@@ -29,9 +30,10 @@ from intersession_events.copies.forks.files import forks_beside
 from intersession_events.facts.reasons import counted
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.database import MEMORY
-from intersession_events.stores.keys.keyring import Keyring
+from intersession_events.stores.keys.keyring import Keyring, clear_from
 from intersession_events.stores.keys.source import Encryption, Source, of_environment
 from intersession_events.stores.opened import check_clear, open_log
+from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.copies.transcripts.files import mirror_directory
 from intersession_projections.views.full_text.index import FullText
 
@@ -151,8 +153,19 @@ def _applied(url: str | None, wanted: Encryption | None) -> _Applied:
             )
         if (mirrored := mirror_directory(log, wanted=True)) is not None and mirrored.exists():
             left.append(f"transcripts, delete them: {mirrored}")
+        if not log.is_remote and (copies := [*_copies_in_clear(log)]):
+            left.append(f"copies of the log in its folder, delete them: {', '.join(copies)}")
         with Screen().progress("Verifying") as progress:
             return _Applied(payloads, files, left, verify_log(log, progress=progress).ok)
+
+
+def _copies_in_clear(log: PortableLog) -> Iterator[str]:
+    """Yield the names of copies in its folder with words that are encrypted here: continued, they would keep their rows."""
+    for name, copy in copies_beside(log.place, log.log_id):
+        # A copy is encrypted by the keys of its log, and seldom has a file of them beside it.
+        keys = copy.keys or log.keys
+        if keys is not None and clear_from(keys, copy.query) is not None:
+            yield name
 
 
 @encryption.command

@@ -10,6 +10,7 @@ from intersession_events.basics.errors import LogError
 from intersession_events.facts import AccessRecorded
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.copies.transcripts.files import mirror_directory
 from intersession_projections.views.access_receipts import Wanted, receipts
 
@@ -36,7 +37,7 @@ def beyond_reach(service: Service, told_to: Collection[str], in_copies: Sequence
             yield f"transcripts of before it was encrypted, delete them: {mirrored}"
     else:
         yield "backups, exports and copies of the log"
-    if not log.is_remote and (copies := [*_copies(log.place, log.log_id)]):
+    if not log.is_remote and (copies := [name for name, _ in copies_beside(log.place, log.log_id)]):
         yield f"copies of the log in its folder, continue (`intersession backup`) or delete them: {', '.join(copies)}"
     if taken := [*islice(_taken_out(service), _MOST)]:
         yield f"bundles and exports that receipts say were made: {', '.join(taken)}"
@@ -47,8 +48,8 @@ def beyond_reach(service: Service, told_to: Collection[str], in_copies: Sequence
         yield "the database's write-ahead log, what was archived of it, replicas that are behind, and backups"
 
 
-def _copies(place: str, log_id: str) -> Iterator[str]:
-    """Yield the names of other databases in the folder of a log that are the same log."""
+def copies_beside(place: str, log_id: str) -> Iterator[tuple[str, PortableLog]]:
+    """Yield other databases in the folder of a log that are the same log: the name of each, and itself, open for that long."""
     if place == MEMORY:
         return
     own = Path(place)
@@ -61,7 +62,7 @@ def _copies(place: str, log_id: str) -> Iterator[str]:
                     continue
             with open_log(str(file), read_only=True) as other:
                 if other.log_id == log_id:
-                    yield file.name
+                    yield file.name, other
         except (LogError, OSError):
             continue
 
