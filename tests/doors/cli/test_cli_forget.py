@@ -46,6 +46,7 @@ def test_a_person_is_forgotten_by_a_command(booth: Booth, tmp_path: Path, *, hos
     assert (dry.json["counts"], dry.json["position"]) == (done.json["counts"], None)
     assert (done.json["erased"], again.json["erased"]) == (1, 0)
     assert "1 event in 1 stream of telegram:ada would be erased" in meant.out
+    assert "1 message\n" in meant.out
     assert "0 events in 0 streams of telegram:ada would be erased" in told.out
     (erasure,) = shown(booth, "erasures").json["erasures"]
     assert (erasure["rule"], erasure["reason"]) == ("person", "asked for")

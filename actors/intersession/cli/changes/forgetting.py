@@ -101,7 +101,11 @@ def _told(answer: JsonMapping, whose: str) -> list[str]:
     be = "would be" if answer["dryRun"] else "is" if answer["erased"] == 1 else "are"
     events, streams = counted(answer["erased"], "event"), counted(len(answer["streams"]), "stream")
     lines = [f"{events} in {streams} of {whose} {be} erased"]
-    lines += [f"  {count:>6} {_NAMES.get(name, name)}" for name, count in answer["counts"].items() if count]
+    lines += [
+        f"  {count:>6} {_NAMES.get(name, (name, name))[count != 1]}"
+        for name, count in answer["counts"].items()
+        if count
+    ]
     lines += [f"  {number:>6} by {rule}" for rule, number in answer.get("rules", {}).items()]
     if answer["waiting"]:
         some, more = answer["waiting"][:_NAMED], len(answer["waiting"]) - _NAMED
@@ -115,15 +119,22 @@ def _told(answer: JsonMapping, whose: str) -> list[str]:
 
 _NAMED: Final = 5
 """How many flows are named that have to end first."""
-_NAMES = {
-    "toolResults": "results of tools",
-    "thinking": "thoughts of models, whose answers stay",
-    "receipts": "receipts of questions",
-    "imported": "imported lines",
-    "other": "other events (starts, errors, steps of exchanges)",
-    "copies": "of these are copies elsewhere",
-    "files": "files",
-    "attachments": "directories of attachments",
-    "forks": "forks",
-    "keys": "keys, without which backups forget it, too",
+_NAMES: Final = {
+    "sessions": ("session", "sessions"),
+    "messages": ("message", "messages"),
+    "deliveries": ("delivery", "deliveries"),
+    "toolResults": ("result of a tool", "results of tools"),
+    "thinking": ("thought of a model, whose answer stays", "thoughts of models, whose answers stay"),
+    "receipts": ("receipt of a question", "receipts of questions"),
+    "imported": ("imported line", "imported lines"),
+    "other": (
+        "other event (start, error, step of an exchange)",
+        "other events (starts, errors, steps of exchanges)",
+    ),
+    "copies": ("of these is a copy elsewhere", "of these are copies elsewhere"),
+    "files": ("file", "files"),
+    "attachments": ("directory of attachments", "directories of attachments"),
+    "forks": ("fork", "forks"),
+    "keys": ("key, without which backups forget it, too", "keys, without which backups forget it, too"),
 }
+"""What each count is of: of one, and of more."""

@@ -130,7 +130,7 @@ def _of_retention(retention: JsonMapping) -> Iterator[Finding]:
     if waiting := last.get("waiting"):
         yield note(
             "retention_waits",
-            f"{len(waiting)} streams have words that are too old and are still under way, {waiting[0]} first",
+            f"words that are too old are still under way in {counted(len(waiting), 'stream')}, {waiting[0]} first",
             "end what is open there: `intersession runs --open`; the next pass erases it",
         )
 
