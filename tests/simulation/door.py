@@ -196,6 +196,9 @@ class _Link:
         del on_outcome, patient, behind
         return NotTaken(batch[0].stream)
 
+    def drain(self, seconds: float) -> None:
+        """Nobody stops a door here: it ends with its writer."""
+
     def close(self) -> None:
         """There is nothing to close."""
 
