@@ -79,13 +79,12 @@ def test_a_text_is_given_up_when_it_is_too_old_and_not_later(booth: Booth) -> No
     )
     say(system, "hello")
     wait_for(system, DeliveryFailed)
-    began = clock.now_ms()
-    pass_time_until(system, clock, 5 * MINUTE, DeliveryFailed, 2)
+    pass_time(system, clock, HOUR)
+    wait_for_number(system, DeliveryFailed, 2)
 
     _, last = recorded(system, DeliveryFailed)
     assert (last.attempt, last.retry_at_ms) == (1, None)
     assert last.error == "channel 'telegram' did not take it within 3600 s (deliveries.maxAgeSeconds)"
-    assert clock.now_ms() - began <= 75 * MINUTE
     assert service.asked == 1
 
 
