@@ -169,6 +169,7 @@ def test_a_worker_makes_as_many_calls_at_once_as_it_has_seats() -> None:
             at_work += 1
             most = max(most, at_work)
             changed.notify_all()
+            assert changed.wait_for(lambda: most > 1, timeout=WAIT)
             changed.wait_for(lambda: at_work > 2, timeout=0.05)
             at_work -= 1
         return turn.message
