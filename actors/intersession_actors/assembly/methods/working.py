@@ -1,8 +1,8 @@
-"""The methods of workers: the queue of calls, and what an agent does in a turn that a worker makes (WORK-6 to WORK-8)."""
+"""The methods of workers: the queue of calls, and what an agent does in a turn that a worker makes (WORK-6 to WORK-8, WORK-12)."""
 
 import hmac
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from functools import partial
@@ -23,7 +23,7 @@ from intersession_actors.rules.gate.limits import Identity
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_events.basics.errors import LogError, WorkRefused
-from intersession_events.basics.plain_json import JsonMapping
+from intersession_events.basics.plain_json import JsonMapping, is_object
 from intersession_events.facts import ready
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sent import sent
@@ -206,6 +206,32 @@ class GatewayWork:
 
     def act(self, call: Call, params: JsonMapping) -> Result | Pending:
         """Do what the agent of a turn does, or what a channel does with its text."""
+        return self._by_the_writer(partial(self._act, call, params))
+
+    def _by_the_writer(self, step: Callable[[], Result | Pending]) -> Result | Pending:
+        """Make a step of an act. What a writer refuses that another one has replaced counts for nothing (WORK-12).
+
+        One that was paused finds, as it wakes, that its workers were silent and their attempts over, before it hears that it
+        writes no more. Its agents would go on with that refusal, and the next writer would take their answer.
+        """
+        try:
+            made = step()
+        except ToolRefused as refused:
+            if refused.code == "run_over":
+                self._check_writes()
+            raise
+        if isinstance(made, Pending):
+            return msgspec.structs.replace(made, finish=partial(self._by_the_writer, made.finish))
+        answer = made.get("result")
+        if is_object(answer) and answer.get("code") == "unavailable":
+            self._check_writes()
+        return made
+
+    def _check_writes(self) -> None:
+        """Raise `StoreUnavailable` where another writer has the log: any change of the queue is refused then, of no call, too."""
+        self._desk.queue.withdraw(())
+
+    def _act(self, call: Call, params: JsonMapping) -> Result | Pending:
         given = read_arguments(ActParams, params)
         made = _call_of(given)
         if made.kind == "channel":

@@ -14,6 +14,7 @@ from intersession_actors.rules.config.config import load_config
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.work_queue import CallId, Offer, Taker, WorkQueue
+from support.any_log import changed_behind
 from support.channel_worker import desk_of
 from support.running import ended
 from support.stub_worker import StubWorker, call_of
@@ -308,6 +309,25 @@ def test_acts_are_those_of_the_run(passing_url: str) -> None:
         shown = system.service.world.agents.pieces.of(run_id)
         assert shown is not None
         assert shown.text == "so far"
+
+
+@pytest.mark.clause("WORK-12")
+def test_what_a_replaced_writer_refuses_is_sent_to_the_next_one(log_url: str) -> None:
+    """One that wakes from a pause refuses an act, as its attempt was silent, before it hears that another has the log."""
+    listing = {"type": "call", "name": "sessions_list", "args": {}, "number": 1, "place": 1}
+    with SessionSystem(log_url, config=CONFIG) as system:
+        worker = with_worker(system)
+        told(system)
+        offer = worker.one()
+
+        def ask(attempt: int) -> Callable[[], object]:
+            call = {**call_of(offer), "attempt": attempt, "secret": offer["secret"]}
+            return lambda: worker.ask("act", **call, act=listing)
+
+        assert refused(ask(7)) == "run_over"
+        changed_behind(log_url, "UPDATE log_identity SET epoch=epoch+1")
+        assert refused(ask(7)) == "unavailable"
+        assert refused(ask(1)) == "unavailable"
 
 
 @pytest.mark.clause("WORK-7", "WORK-8")
