@@ -106,8 +106,9 @@ def apply(*, reading: Reading = READING) -> Answer:
     }
 
     def said(screen: Screen) -> None:
-        counts = f"{counted(done.payloads, 'payload')}, {counted(done.files, 'file')}, {counted(done.forks, 'fork')}"
-        screen.line(safe("encrypted: ", "bold green"), f"{counts} of {shown}")
+        counts = f"{counted(done.payloads, 'payload')}, {counted(done.files, 'file')}"
+        beside = f", and {counted(done.forks, 'fork')} beside it" if done.forks else ""
+        screen.line(safe("encrypted: ", "bold green"), f"{counts} of {shown}{beside}")
         if not done.ok:
             screen.line(
                 safe("NOT verified: ", "bold red"), "run `intersession verify`, which says what was changed"

@@ -317,7 +317,7 @@ def _nobody_works(reader: Reader) -> Iterator[Finding]:
     if runs or flows:
         yield warning(
             "nobody_at_work",
-            f"{counted(runs, 'run')}, {counted(flows, 'flow')} are open, and no process writes the log",
+            f"open: {counted(runs, 'run')}, {counted(flows, 'flow')}; and no process writes the log",
             "start the process that hosts it: it goes on with them (`intersession runs --open`)",
         )
 

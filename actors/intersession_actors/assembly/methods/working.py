@@ -334,8 +334,11 @@ def _call_of(given: CallParams) -> CallId:
     return CallId(given.kind, given.id, given.attempt)
 
 
-def _check(field: str, names: Iterable[str], globs: Iterable[str]) -> None:
+def _check(field: str, names: Iterable[str], globs: Sequence[str]) -> None:
     for name in names:
+        if not globs:
+            advice = f'give it the scope "worker" and {field} (gateway.auth.credentials)'
+            raise ToolRefused("forbidden", f"{field}: this credential has none; {advice}")
         if not any(fnmatchcase(name, glob) for glob in globs):
             raise ToolRefused(
                 "forbidden",

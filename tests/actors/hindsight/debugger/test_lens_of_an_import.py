@@ -93,7 +93,7 @@ def test_a_turn_of_an_imported_exchange_is_named_as_any_other(household: OpenLog
 @pytest.mark.parametrize(
     ("typed", "more", "why"),
     [
-        ("#1", {}, "#1 is neither an event of a run nor an imported message"),
+        ("#1", {}, "#1 is no event of a run, and no imported message"),
         ("#99999", {}, "99999 is beyond the log's end"),
         ("#11", {"attempt": 2}, "has attempt 1 alone"),
         ("nobody", {}, "no exchange, spawn or run is called"),
@@ -115,7 +115,7 @@ def test_a_message_of_another_session_is_as_if_it_were_not_there(household: Open
     others = next(one for one in reader.log.stream(f"session:{HOME}") if facts.is_imported(one.event))
 
     assert desk.lens(f"#{own.position}")["sessionKey"] == DESK
-    with pytest.raises(ToolRefused, match=f"#{others.position} is neither an event of a run"):
+    with pytest.raises(ToolRefused, match=f"#{others.position} is no event of a run"):
         desk.lens(f"#{others.position}")
 
 

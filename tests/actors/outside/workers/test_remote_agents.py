@@ -343,6 +343,12 @@ def test_a_credential_has_the_agents_that_it_names_and_no_calls_of_another(passi
 
         said = {"worker": "one", "host": "h", "version": "1"}
         assert refused(ask("announce", **said, agents={"main": ""})) == "forbidden"
+        with pytest.raises(
+            ToolRefused, match='this credential has none; give it the scope "worker" and agents'
+        ):
+            system.gateway.perform(
+                "worker.announce", said | {"agents": {"main": ""}}, caller=Caller.by_credential("app", ())
+            )
         assert (
             refused(
                 ask("act", **call_of(offer), secret=offer["secret"], act={"type": "has", "messageId": "x"})

@@ -248,7 +248,7 @@ def _at(view: View, name: str, field: str) -> str | _Answered:
         return _Answered(f"#{position}", "message", recorded)
     run_id = None if recorded is None else run_named(recorded.event)
     if run_id is None:
-        raise invalid(field, f"#{position} is neither an event of a run nor an imported message")
+        raise invalid(field, f"#{position} is no event of a run, and no imported message that has its words")
     return run_id
 
 
