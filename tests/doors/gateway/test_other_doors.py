@@ -19,6 +19,7 @@ from intersession_events.log.recorded import parts_in
 from support.doors.following import DOOR, door, with_door, writing
 from support.doors.gateway_live import READER, WAIT, WRITER
 from support.running import QUIET, SEES_ALL, merged
+from support.soaking import until
 
 CONFIG = merged(with_door(), SEES_ALL, QUIET)
 OPS = "agent:ops:main"
@@ -120,6 +121,29 @@ def test_a_call_that_is_sent_again_counts_once(system: SessionSystem, log_url: s
         link = front.system.service.writer
         assert isinstance(link, WriterLink)
         link._line.lose()
+        held.may.set()
+        answer = client.answer(waiting)
+
+    assert answer["payload"]["reply"] == "at last once"
+    assert said(system, "once") == 1
+
+
+@pytest.mark.clause("DOOR-2")
+def test_a_door_leaves_a_writer_that_another_one_has_replaced_at_its_address(
+    system: SessionSystem, log_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind one proxy all writers have one address, and a paused one keeps its connection, and answers nothing."""
+    held = Held()
+    system.register_agent("ops", held)
+    with writing(system), door(log_url, CONFIG) as front, front.live.client() as client:
+        waiting = client.ask("tools.invoke", send("once"))
+        assert held.asked.wait(WAIT)
+        link = front.system.service.writer
+        assert isinstance(link, WriterLink)
+        before, found = link._line._client, link._where()
+        assert found is not None
+        monkeypatch.setattr(link, "_where", lambda: (found[0], found[1] + 1))
+        until(lambda: link._line._client not in {None, before})
         held.may.set()
         answer = client.answer(waiting)
 

@@ -31,8 +31,12 @@ def following(
     settings = load_config(config).config
     system: SessionSystem | None = None
 
-    def where() -> str | None:
-        return writer or (None if system is None else writers_gateway(cast("PortableLog", system.log)))
+    def where() -> tuple[str, int] | None:
+        if system is None:
+            return None
+        log = cast("PortableLog", system.log)
+        address, holder = writer or writers_gateway(log), log.written_by()
+        return None if address is None else (address, 0 if holder is None else holder.epoch)
 
     def wait_s() -> float:
         return float((settings if system is None else system.config).gateway.writer_wait_seconds)

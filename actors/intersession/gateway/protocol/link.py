@@ -54,14 +54,14 @@ class _Call(msgspec.Struct, eq=False):
 
 
 class WriterLink:
-    """Hands calls on. `where` returns the address of the writer's gateway now, and blocks; None while there is none.
+    """Hands calls on. `where` returns the address of the writer's gateway now, and its epoch, and blocks; None while there is none.
 
     `announced`: the log says it, so it has to prove that it knows the token. `wait_s` says how long a call waits for a writer, `hear` gets the events that the writer's gateway tells a door.
     """
 
     def __init__(
         self,
-        where: Callable[[], str | None],
+        where: Callable[[], tuple[str, int] | None],
         token: str,
         *,
         wait_s: Callable[[], float],
@@ -71,6 +71,8 @@ class WriterLink:
         now: Callable[[], float] = monotonic_s,
     ) -> None:
         self._where, self._wait_s, self._new_id, self._now = where, wait_s, new_id, now
+        self._found: tuple[str, int] | None = None
+        """The writer that the last connection was made to."""
         self._lock = threading.Condition()
         self._calls: dict[str, _Call] = {}
         self._receipts: list[Receipt] = []
@@ -249,14 +251,15 @@ class WriterLink:
     # --- the writer
 
     def _addresses(self) -> Sequence[str]:
-        found = self._where()
-        return () if found is None else (found,)
+        self._found = self._where()
+        return () if self._found is None else self._found[:1]
 
     def _run(self) -> None:
         """Leave a host that is no longer the writer, and refuse calls that have waited for too long."""
         while not self._closed:
             try:
-                if self._line.is_connected and self._where() != self._line.address:
+                # By its epoch too: behind one proxy all writers have one address, and a paused one keeps its connection.
+                if self._line.is_connected and self._where() != self._found:
                     self._line.lose()
             except StoreUnavailable as error:
                 logger.info("the log's writer can't be looked up: %s", error)
