@@ -47,7 +47,7 @@ def _show(screen: Screen, found: HostsAnswer) -> None:
                 (
                     f"{each['kind']} {each['name']}",
                     str(each["waiting"]),
-                    str(each["underWay"] + each["silent"] + each["answered"]),
+                    str(each["underWay"] + each["silent"]),
                     str(each["parked"]),
                     _some(each["workers"]) or "none",
                 )

@@ -131,7 +131,7 @@ const Served = ({ served }) => html`
     <td class=${`num ${served.waiting && !served.workers.length ? 'bad' : ''}`} data-unit="waiting">
       ${served.waiting}
     </td>
-    <td class="num" data-unit="under way">${served.underWay + served.silent + served.answered}</td>
+    <td class="num" data-unit="under way">${served.underWay + served.silent}</td>
     <td class=${`num ${served.parked ? 'bad' : ''}`} data-unit="parked">${served.parked}</td>
     <td>${some(served.workers) || 'none'}</td>
   </tr>
