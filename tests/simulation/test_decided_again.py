@@ -58,6 +58,7 @@ def test_no_record_holds_words(seeds: int) -> None:
         assert [text for text in said if text in records and text[0] != "{"] == []
 
 
+@pytest.mark.ci
 @pytest.mark.clause("C7")
 @pytest.mark.parametrize("seeds", every_day([8, SEEDS], 8))
 def test_most_records_are_small(seeds: int) -> None:

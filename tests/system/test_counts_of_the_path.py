@@ -193,6 +193,7 @@ def test_what_an_append_comes_to(tmp_path: Path, counted: Counted) -> None:
 AWAKE = 150
 
 
+@pytest.mark.ci
 def test_what_a_session_that_is_awake_holds(tmp_path: Path) -> None:
     """The least of three: what the whole process grows once, such as its table of interned names, is nobody's."""
     agents = {"main": lambda _turn: "It is done."}

@@ -75,6 +75,7 @@ def test_a_chain_that_comes_back_too_often_ends_at_the_revisit_limit(log_url: st
     assert max(visits.values()) <= 3
 
 
+@pytest.mark.ci
 @pytest.mark.clause("LOOP-5", "L2")
 @pytest.mark.parametrize("turns", every_day([0, 5], 5))
 def test_a_storm_of_17_agents_never_runs_more_often_than_its_limit(log_url: str, turns: int) -> None:

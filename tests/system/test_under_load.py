@@ -89,6 +89,7 @@ def test_a_session_that_fell_asleep_knows_what_it_knew(booth: Booth) -> None:
     assert len(recorded(system, SessionPatched)) == 1
 
 
+@pytest.mark.ci
 @pytest.mark.clause("SEND-10", "L4")
 def test_a_chain_of_sixty_four_waits_goes_through_a_pool_of_two(booth: Booth) -> None:
     length = 64

@@ -93,7 +93,7 @@ def test_open_work_that_nobody_does_is_named_after_a_stop(booth: Booth) -> None:
 
     assert "nobody_at_work" not in during
     assert "writer" in during
-    assert "1 run, 0 flows are open" in after["nobody_at_work"]["what"]
+    assert "open: 1 run, 0 flows" in after["nobody_at_work"]["what"]
 
 
 def test_a_process_with_a_gateway_is_asked_how_it_is(booth: Booth, monkeypatch: pytest.MonkeyPatch) -> None:

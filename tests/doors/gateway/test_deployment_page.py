@@ -35,6 +35,7 @@ def started_by_unit() -> list[str]:
     return shlex.split(found[1])
 
 
+@pytest.mark.ci
 def test_what_the_unit_starts_serves_and_stops(tmp_path: Path) -> None:
     config, log = tmp_path / "openclaw.json", tmp_path / "sessions.db"
     config.write_text(CONFIG, encoding="utf-8")

@@ -108,6 +108,7 @@ def test_two_prompts_are_held_beside_each_other_where_they_part(served: Served) 
     served.tab.check()
 
 
+@pytest.mark.ci
 @pytest.mark.clause("LENS-2", "VIS-4")
 def test_a_page_before_is_asked_for_by_its_number_and_leaves_no_receipt_of_its_own(served: Served) -> None:
     run = served.runs[-2]

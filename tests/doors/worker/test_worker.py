@@ -306,6 +306,7 @@ def test_a_worker_waits_for_the_first_writer() -> None:
         )
 
 
+@pytest.mark.ci
 @pytest.mark.clause("WORK-14")
 def test_that_the_queue_is_away_and_is_there_again_is_logged_once_each(
     caplog: pytest.LogCaptureFixture,
