@@ -70,8 +70,8 @@ class ChannelWorker:
             assert self._changed.wait_for(lambda: len(self.answers) >= number, WAIT)
 
     def answer(self) -> list[bool]:
-        """Give the answers that were held back; return which of them counted."""
-        return [self._queue.answer(self.name, call, content) for call, content in self.answers]
+        """Give the answers that were held back by now; return which of them counted."""
+        return [self._queue.answer(self.name, call, content) for call, content in [*self.answers]]
 
     def stop(self, *, leaves: bool = False) -> None:
         """Take no more calls. One that `leaves` says so, and its calls have lapsed; one that dies says nothing."""

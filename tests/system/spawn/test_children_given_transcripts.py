@@ -252,7 +252,7 @@ def test_erased_words_are_gone_in_the_child_of_a_child_as_well(booth: Booth, alo
         "tools": {"subagents": {"tools": {"alsoAllow": ["sessions_spawn"]}}},
     }
     system = booth.start({"main": agent}, {"chat": MemoryChannel()}, config)
-    say(system, "the code is 9427", "fork it")
+    say(system, "the code is walrus", "fork it")
     wait_for_number(system, SpawnClosed, 2)
     before = recorded(system, TranscriptGiven)
     (first, *_) = recorded(system, RunQueued)
@@ -260,8 +260,8 @@ def test_erased_words_are_gone_in_the_child_of_a_child_as_well(booth: Booth, alo
     erase(system, *([first.message.id] if alone else ()))
     after = recorded(system, TranscriptGiven)
 
-    assert ["9427" in str(given) for given in before] == [True, True]
-    assert ["9427" in str(given) for given in after] == [False, False]
+    assert ["walrus" in str(given) for given in before] == [True, True]
+    assert ["walrus" in str(given) for given in after] == [False, False]
 
 
 @pytest.mark.clause("CHILD-6")
