@@ -54,7 +54,7 @@ class _Call(msgspec.Struct, eq=False):
 
 
 class WriterLink:
-    """Hands calls on. `where` returns the address of the writer's gateway now, and its epoch, and blocks; None while there is none.
+    """Hands calls on. `where` returns the address of the present writer's gateway and its epoch, or None without a writer; it blocks.
 
     `announced`: the log says it, so it has to prove that it knows the token. `wait_s` says how long a call waits for a writer, `hear` gets the events that the writer's gateway tells a door.
     """
