@@ -1,17 +1,25 @@
 """Budgets of people, chats, agents and credentials: refused in words, recorded, counted over restarts."""
 
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from intersession import MemoryChannel, Reply, Turn
 from intersession_actors.calls.service.callers import Caller
-from intersession_events.facts import RunFailed, RunStarted, SendRefused, Usage
+from intersession_actors.owners.chains.ledger import ChainLedger
+from intersession_events.facts import RunCompleted, RunFailed, RunStarted, SendRefused, Usage, kinds_of
+from intersession_events.stores.library.frontier import Frontier
+from intersession_events.stores.portable.appends import Append
+from intersession_events.stores.portable.group_commit import Work
+from intersession_events.stores.portable.writer import Writer
 from support.as_caller import called_by
 from support.doors.command_line import ran
 from support.explained import decided_alike
 from support.fakes import ManualClock
 from support.running import WAIT, Booth, Gate, recorded, speak
+from support.soaking import until
 
 MAIN = "agent:main:main"
 HOUR = 3_600_000
@@ -78,6 +86,76 @@ def test_tokens_and_money_count_for_a_person_of_several_addresses(
 
     assert speak(system, channel="discord", sender="9")["error"].startswith("limit: budgets.ann.")
     assert speak(system, sender="bob")["status"] == "ok"
+
+
+class LateWord:
+    """Keeps the writer's thread from saying that a run's end is committed, which the database shows already."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self._now = threading.Event()
+        tells = Writer.committed
+
+        def committed(writer: Writer, written: Sequence[Work]) -> None:
+            appended = (one for work in written if isinstance(work, Append) for one in work.written)
+            if any(RunCompleted in kinds_of(one.event) for one in appended):
+                self._now.wait(WAIT)
+            tells(writer, written)
+
+        monkeypatch.setattr(Writer, "committed", committed)
+
+    def comes_when_waited_for(self, otherwise: type[Any], method: str) -> None:
+        """Say it once a caller waits for it, or has done something else without: then it is late."""
+        assert not self._now.is_set()
+        waits, does = Frontier.wait_for, getattr(otherwise, method)
+
+        def waiting(frontier: Frontier, position: int, timeout: float) -> bool:
+            self._now.set()
+            return waits(frontier, position, timeout)
+
+        def doing(*given: Any, **named: Any) -> Any:
+            try:
+                return does(*given, **named)
+            finally:
+                self._now.set()
+
+        self._monkeypatch.setattr(Frontier, "wait_for", waiting)
+        self._monkeypatch.setattr(otherwise, method, doing)
+
+
+@pytest.mark.clause("LIMIT-1")
+def test_a_run_that_a_caller_has_read_the_end_of_is_counted(
+    booth: Booth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = budgets(each={"per": "person", "tokensPerDay": 100})
+    system = booth.start({"main": spends}, {"telegram": MemoryChannel()}, config)
+    late = LateWord(monkeypatch)
+    run_id = speak(system, wait=None)["runId"]
+    until(lambda: system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 0})["status"] == "ok")
+    late.comes_when_waited_for(Writer, "append")
+
+    assert (
+        speak(system)["error"] == "limit: budgets.each.tokensPerDay is 100 and 100 are used, try again later"
+    )
+
+
+@pytest.mark.clause("LOOP-5")
+def test_a_chain_counts_a_run_that_its_caller_has_read_the_end_of(
+    booth: Booth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, quiet = Gate(), {"maxPingPongTurns": 0, "announce": "routed", "limits": {"tokens": 100}}
+    agents = {"main": gate.saying("done"), "ops": spends}
+    system = booth.start(agents, {"telegram": MemoryChannel()}, {"session": {"agentToAgent": quiet}})
+    speak(system, wait=None)
+    gate.reached()
+    late, tools = LateWord(monkeypatch), system.tools(MAIN, of_agent=True)
+    asked = {"sessionKey": "agent:ops:main", "message": "one", "timeoutSeconds": 0}
+    wait = {"runId": tools.call("sessions_send", asked)["runId"], "timeoutMs": 0}
+    until(lambda: system.gateway.call("agent.wait", wait)["status"] == "ok")
+    late.comes_when_waited_for(ChainLedger, "reserve")
+
+    refused = tools.call("sessions_send", asked)
+    assert (refused["status"], refused["code"]) == ("error", "limit")
 
 
 @pytest.mark.clause("LIMIT-1")

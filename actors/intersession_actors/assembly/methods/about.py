@@ -123,6 +123,8 @@ class GatewayAbout:
         read_arguments(NoParams, params)
         service = self._service
         now, configured = service.clock.now_ms(), service.config.budgets
+        if configured:
+            service.wait_for_listeners()
         used = service.spending.left(configured, now) if configured else []
         return {"ts": now, "budgets": [left_of(named, one) for named, one in used]}
 

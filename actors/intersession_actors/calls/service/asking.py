@@ -11,7 +11,7 @@ import msgspec
 
 from intersession_actors.calls.service.callers import Call, Caller
 from intersession_actors.calls.service.pending import Pending, Result
-from intersession_actors.calls.service.service import Service
+from intersession_actors.calls.service.service import COMMIT_TIMEOUT_S, Service
 from intersession_actors.owners.chains.cause import Cause, current_cause
 from intersession_actors.owners.chains.spending import Named, agent_named
 from intersession_actors.owners.session.commands import Patch
@@ -19,7 +19,15 @@ from intersession_actors.owners.streams.commands import Accepted, BeginsFlow, Fl
 from intersession_actors.rules.errors import Judgement, LimitReached, ToolRefused
 from intersession_actors.rules.policy.access import Requester
 from intersession_actors.rules.policy.budgets import Counted, Spend, Spending, judge_spending, words_of
-from intersession_actors.rules.policy.chain import CarryOn, Chain, Tripped, begun, check_hop, one_hop_on
+from intersession_actors.rules.policy.chain import (
+    CarryOn,
+    Chain,
+    Tripped,
+    begun,
+    check_hop,
+    counts_use,
+    one_hop_on,
+)
 from intersession_actors.running.runtime.threads import Threads
 from intersession_events.basics import ids
 from intersession_events.basics.keys.key import SessionKey
@@ -40,9 +48,6 @@ from intersession_events.facts import (
     topics_of,
 )
 from intersession_projections.views.sessions.row import SessionRow
-
-COMMIT_TIMEOUT_S: Final = 30.0
-"""How long a door waits for the log to take a command."""
 
 
 def run_id_of(service: Service, call: Call, *, method: str, idempotency_key: str | None) -> str:
@@ -233,7 +238,10 @@ def gone_on(service: Service, origin: Origin, target: str, field: str) -> Budget
     tripped = check_hop(origin.budget, limits, target)
     if tripped is not None:
         raise _reached(tripped, tripped.error_text(field))
-    return one_hop_on(origin.budget, target, limits)
+    budget = one_hop_on(origin.budget, target, limits)
+    if counts_use(budget):
+        service.wait_for_listeners()
+    return budget
 
 
 @contextmanager
@@ -288,6 +296,7 @@ def _spending(service: Service, caller: Caller, asked: MessageRequest) -> Genera
         yield ()
         return
     by: tuple[Named, ...] = () if caller.credential is None else (("credential", caller.credential),)
+    service.wait_for_listeners()
     names: tuple[Named, ...] = (*asked.spent_by, *by, agent_named(asked.target))
     with service.spending.asking(budgets, names, asked.run_id, now) as counted:
         full = None if asked.spent_by else judge_spending(counted)

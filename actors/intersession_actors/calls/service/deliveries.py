@@ -2,8 +2,8 @@
 
 import msgspec
 
-from intersession_actors.calls.service.asking import COMMIT_TIMEOUT_S, key_conflict
-from intersession_actors.calls.service.service import Service
+from intersession_actors.calls.service.asking import key_conflict
+from intersession_actors.calls.service.service import COMMIT_TIMEOUT_S, Service
 from intersession_actors.owners.streams.commands import StepTaken
 from intersession_actors.owners.streams.drafting import into_outbox
 from intersession_events.basics import ids

@@ -23,6 +23,9 @@ from intersession_projections.views.run_outcomes.runs import Runs
 from intersession_projections.views.sessions.list import Sessions
 from intersession_projections.views.sessions.threads import ThreadBindings
 
+COMMIT_TIMEOUT_S: Final = 30.0
+"""How long a door waits for the log to take a command."""
+
 
 @dataclass(kw_only=True, eq=False)
 class Service:
@@ -54,6 +57,21 @@ class Service:
         self.waits = RunWaits(self.log, self.wait_graph.run_ended)
         self.spawning = OneAtATime(self.blocking)
         self.refusing_without_store = _RefusingWithoutStore(self.store_failed)
+
+    def wait_for_listeners(self) -> None:
+        """Wait until the ledgers have heard of each commit that the caller can have read.
+
+        A database shows a commit to readers before the writer itself is told of it: a caller that has read there that a run has ended
+        would else begin another before the first one's use is counted.
+
+        Raises:
+            ToolRefused: they have not heard in time (`unavailable`).
+        """
+        with self.refusing_without_store:
+            if not self.log.wait_for(self.log.head(), timeout=COMMIT_TIMEOUT_S):
+                raise StoreUnavailable(
+                    f"the writer did not say within {COMMIT_TIMEOUT_S:g} s what it has committed"
+                )
 
     def store_failed(self, error: Exception) -> None:
         """Report that a caller found the store unavailable. A closed system, or one in a forked child, reports nothing."""

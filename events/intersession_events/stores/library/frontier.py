@@ -85,9 +85,10 @@ class Frontier:
         """Give committed events to all other listeners."""
         _tell(self._others, recorded)
 
-    def tell(self, recorded: Sequence[Recorded]) -> None:
-        """Give events to all listeners, for commits that no caller here waits for."""
+    def tell(self, recorded: Sequence[Recorded], position: int) -> None:
+        """Give events to all listeners, for commits that no caller here waits for, and advance to a position between the two groups."""
         self.tell_first(recorded)
+        self.advance(position)
         self.tell_others(recorded)
 
     def listen(self, hear: OnCommitted, of: Kinds = None, *, first: bool = False) -> Callable[[], None]:

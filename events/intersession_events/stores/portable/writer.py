@@ -268,8 +268,7 @@ class Writer(BatchObserver):
             self._unsure = False
             self._tell_unheard(recorded[0].position - 1 if recorded else None)
         if recorded:
-            self._moved_to(recorded[-1])
-            self._frontier.tell_first(recorded)
+            self._moved_on(recorded)
         self._under_way = self._unsure
 
     def acknowledged(self) -> None:
@@ -294,11 +293,14 @@ class Writer(BatchObserver):
             self._unsure = True  # it is looked for again with the next commit
             return
         if unheard:
-            self._moved_to(unheard[-1])
-            self._frontier.tell(unheard)
+            self._moved_on(unheard)
+            self._frontier.tell_others(unheard)
 
-    def _moved_to(self, last: Recorded) -> None:
+    def _moved_on(self, recorded: Sequence[Recorded]) -> None:
+        last = recorded[-1]
         self._end = End(last.position, last.hash)
+        # The frontier last: a caller that waits for the position is to find that the first listeners have heard.
+        self._frontier.tell_first(recorded)
         self._frontier.advance(last.position)
 
     def _parts(self, batch: Sequence[StreamAppend]) -> list[Part]:

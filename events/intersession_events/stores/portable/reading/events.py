@@ -305,9 +305,7 @@ class EventReader(Gathers):
                     recorded.append(self.proven(row))
                 except (CorruptEvent, UnknownTopic) as error:
                     _LOGGER.warning("position %d was passed over: %s", row[0], error)
-            frontier.advance(page[-1][0])
-            if recorded:
-                frontier.tell(recorded)
+            frontier.tell(recorded, page[-1][0])
         return frontier.head
 
 
