@@ -126,7 +126,7 @@ def test_what_a_server_does_not_do_is_told_to_the_model(
     endpoint: Endpoint, asked: Path, tool: str, told: str
 ) -> None:
     will_call(endpoint, lambda: calling(tool, {}))
-    tools = little(asked, call_seconds=0.2)
+    tools = little(asked, call_seconds=0.2 if tool == "hang" else WAIT)
 
     with SessionSystem(":memory:", agents={"main": agent_on(endpoint, tools)}) as system:
         assert told in said(system)
