@@ -74,7 +74,7 @@ def test_followers_whose_connections_are_cut_again_and_again_hear_each_event_onc
         load.check(log)
         head = log.head()
         assert reader.wait_for(head, timeout=30)
-        while heard[-1] < head:
+        while heard[-1:] != [head]:
             reader.wait_for(head + 1, timeout=0.01)
     assert heard == list(range(1, head + 1))
 

@@ -40,11 +40,15 @@ class Waiter:
     def acknowledged(self) -> set[str]:
         return {line for line in self.lines if line.startswith("id-")}
 
-    def waits_for(self, wanted: int, *, line: str = "id-") -> None:
-        """Wait until it has said so many lines more that begin so."""
-        before = sum(1 for each in self.lines if each.startswith(line))
+    def said(self, line: str) -> int:
+        """Return how many of its lines begin so."""
+        return sum(1 for each in self.lines if each.startswith(line))
+
+    def waits_for(self, wanted: int, *, line: str = "id-", before: int | None = None) -> None:
+        """Wait until it has said that many lines more that begin so, than now or than `before`."""
+        before = self.said(line) if before is None else before
         until = time.monotonic() + PATIENCE_S
-        while sum(1 for each in self.lines if each.startswith(line)) < before + wanted:
+        while self.said(line) < before + wanted:
             assert self.process.wait(0.01) is None, self.process.said
             assert time.monotonic() < until, (self.lines[-3:], self.process.said)
 
@@ -159,8 +163,9 @@ def test_a_writer_that_was_paused_writes_nothing_when_it_wakes(
             # As its lease runs out by itself, in a moment and not in 15 seconds.
             changed_behind(postgres_url, "UPDATE log_writer SET alive_until = '-infinity'")
             standby.waits_for(3)
+            gone = writer.said("gone")
             writer.signal(signal.SIGCONT)
-            writer.waits_for(1, line="gone")
+            writer.waits_for(1, line="gone", before=gone)
             writer, standby = standby, writer
         acknowledged = one.acknowledged() | other.acknowledged()
         with log_at(postgres_url, read_only=True) as log:
@@ -197,7 +202,7 @@ def test_a_writer_of_another_machine_is_taken_over_when_its_lease_is_over(
             writer.signal(signal.SIGCONT)
         else:
             between.flow()
-        writer.waits_for(1, line="gone")
+        writer.waits_for(1, line="gone", before=0)
         acknowledged = writer.acknowledged() | standby.acknowledged()
         with log_at(postgres_url, read_only=True) as log:
             assert acknowledged <= {event.id for event in log.all()}
