@@ -44,8 +44,13 @@ def test_an_endpoint_is_asked_for_chunks_and_its_tool_calls_are_made() -> None:
         )
         shown = threading.Event()
         endpoint.between = lambda: len(endpoint.taken) == 1 or shown.wait(WAIT)
+
+        def hears(part: StreamAnswer) -> None:
+            if "look." in part.get("text", ""):
+                shown.set()
+
         with SessionSystem(":memory:", agents={"main": an_agent(endpoint)}) as system:
-            parts = heard(system, lambda part: "look." in part.get("text", "") and shown.set())
+            parts = heard(system, hears)
             (completed,) = recorded(system, RunCompleted)
 
     # The end may overtake the last pieces, which it replaces.
