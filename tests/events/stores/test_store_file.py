@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import cast
 
@@ -194,16 +194,22 @@ def test_no_opening_and_closing_here_lets_others_take_the_write_ahead_log_away(p
         assert reader.head() == 3
 
 
-def test_opening_and_closing_leaves_no_descriptor_behind(path: Path) -> None:
-    def descriptors() -> int:
-        return len(list(Path("/proc/self/fd").iterdir()))
+def descriptors(path: Path) -> int:
+    """Count the descriptors of a log's files; those of threads that other tests left come and go."""
+    count = 0
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            count += each.readlink().parent == path.parent
+    return count
 
+
+def test_opening_and_closing_leaves_no_descriptor_behind(path: Path) -> None:
     with SqliteLog(path, read_only=True):
-        before = descriptors()
+        before = descriptors(path)
         for _ in range(5):
             with SqliteLog(path) as log:
                 log.head()
-    assert descriptors() < before + 5
+    assert descriptors(path) < before + 5
 
 
 # The same file
@@ -582,13 +588,13 @@ def test_what_is_folded_back_and_emptied_by_the_writer_itself_is_no_harm(path: P
             log.append_now([to("s", version, said(f"text {version}"))])
             log._the_writer().opened.erased()
             Path(f"{path}-wal").stat()
-        descriptors = len(list(Path("/proc/self/fd").iterdir()))
+        before = descriptors(path)
         for version in range(4, 9):
             log.append_now([to("s", version, said(f"text {version}"))])
             log._the_writer().opened.erased()
 
         assert log.head() == 9
-        assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+        assert descriptors(path) == before > 0
 
 
 @pytest.mark.clause("D12")
