@@ -140,7 +140,11 @@ def test_trouble_with_the_store_is_told_once_until_it_is_back(caplog: pytest.Log
     reports.store_back()
     reports.store_away(OSError("disk"), stream="session:a")
 
-    lines = [(record.levelname, record.getMessage()) for record in caplog.records]
+    lines = [
+        (record.levelname, record.getMessage())
+        for record in caplog.records
+        if record.name == "intersession.store"
+    ]
     assert away == "OSError: disk"
     assert [level for level, _ in lines] == ["ERROR", "WARNING", "ERROR"]
     assert lines[1][1] == "store is available again after 2.0 s"
@@ -153,5 +157,5 @@ def test_a_silenced_logger_gets_no_record(caplog: pytest.LogCaptureFixture) -> N
 
     reports.tell("run_failed", error="x")
 
-    assert not caplog.records
+    assert "run failed" not in caplog.text
     assert reports.counts == {"run_failed": 1}
