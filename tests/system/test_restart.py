@@ -44,6 +44,7 @@ from support.running import (
     wait_for,
     wait_for_number,
 )
+from support.soaking import until
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 ROOM = "agent:ops:telegram:group:-5"
@@ -266,9 +267,11 @@ def test_an_orderly_stop_lets_what_runs_come_to_its_end(booth: Booth) -> None:
         for number in range(3)
     ]
     gate.reached()
-    opener = threading.Timer(0.05, gate.open)
-    opener.start()
-    first.close(grace=WAIT)
+    with ThreadPoolExecutor(1) as pool:
+        stopped = pool.submit(first.close, grace=WAIT)
+        until(lambda: first.service.world.agents.closing)  # what begins before that is no fault
+        gate.open()
+        stopped.result(WAIT)
 
     attempts: list[tuple[str, int]] = []
 
