@@ -9,7 +9,8 @@ import pytest
 
 from intersession import Reply, SessionSystem, StreamAnswer, ToolRefused, Turn, Usage
 from intersession_events import facts
-from support.running import QUIET, SEES_ALL, WAIT, Booth, Gate, recorded, wait_for
+from support.fakes import ManualClock
+from support.running import QUIET, SEES_ALL, WAIT, Booth, Gate, pass_time, recorded, wait_for
 
 SPENT = Usage(input=1, output=2, total_tokens=3)
 
@@ -211,11 +212,14 @@ def test_a_run_that_fails_or_is_out_of_time_keeps_what_it_had_shown(passing_url:
         yield "Half of "
         raise OSError("gone")
 
-    agents = {"main": failing, "slow": talking(gate, "Wait")}
-    with SessionSystem(passing_url, agents=agents, config=SEES_ALL) as system:
+    agents, clock = {"main": failing, "slow": talking(gate, "Wait")}, ManualClock()
+    with SessionSystem(passing_url, agents=agents, config=SEES_ALL, clock=clock) as system:
         list(system.stream(said_to(system)))
         asked = {"sessionKey": "agent:slow:main", "message": "Go", "idempotencyKey": "k", "timeoutMs": 50}
-        list(system.stream(system.gateway.call("chat.send", asked)["runId"]))
+        run_id = system.gateway.call("chat.send", asked)["runId"]
+        gate.reached()
+        pass_time(system, clock, 50)
+        list(system.stream(run_id))
         failed = recorded(system, facts.RunFailed)
 
     assert [(one.code, one.partial) for one in failed] == [("backend", "Half of "), ("timeout", "Wait")]
