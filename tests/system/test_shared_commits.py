@@ -1,5 +1,6 @@
 """Steps that follow at once share a commit, and each is recorded only with what it follows from (docs/reliability.md, rule 9)."""
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
@@ -29,6 +30,7 @@ from intersession_events.log.recorded import (
     ANY_VERSION,
     Draft,
     OnOutcome,
+    Outcome,
     StreamAppend,
     Unavailable,
     parts_in,
@@ -67,10 +69,11 @@ class Noted(NamedTuple):
 class NotingLog(PortableLog):
     """A log that notes what is appended behind what; `before` may do something instead of a patient append, or before it.
 
-    `held` gets the word on the next append, and keeps it back.
+    `held` gets the word on the next append, and keeps it back. No word comes of an append before it is noted.
     """
 
     noted: list[Noted]
+    noting: threading.RLock
     before: Callable[[OnOutcome], bool] | None = None
     held: SimpleQueue[Callable[[], None]] | None = None
 
@@ -90,8 +93,16 @@ class NotingLog(PortableLog):
         if (held := self.held) is not None:
             self.held, tell = None, on_outcome
             on_outcome = lambda outcome: held.put(lambda: tell(outcome))  # noqa: E731
-        itself = super().append(batch, on_outcome, patient=patient, behind=behind)
-        self.noted.append(Noted(topics, behind, itself))
+        told = on_outcome
+
+        def once_noted(outcome: Outcome) -> None:
+            with self.noting:  # which a refusal in this thread has already
+                pass
+            told(outcome)
+
+        with self.noting:
+            itself = super().append(batch, once_noted, patient=patient, behind=behind)
+            self.noted.append(Noted(topics, behind, itself))
         return itself
 
 
@@ -103,7 +114,7 @@ def to_nowhere() -> StreamAppend:
 @pytest.fixture
 def log(log_url: str) -> Iterator[NotingLog]:
     with log_at(log_url, NotingLog, inline=inline_views()) as opened:
-        opened.noted = []
+        opened.noted, opened.noting = [], threading.RLock()
         yield opened
 
 
