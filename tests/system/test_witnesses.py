@@ -5,7 +5,6 @@ import http.client
 import shutil
 import subprocess
 import sys
-import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,11 @@ AGENTS = {"main": echo()}
 
 def has_cosigned(system: SessionSystem, times: int) -> bool:
     return len(published(system, "witness")) == times
+
+
+def cosigned_in_file(system: SessionSystem) -> int:
+    """Return the position of the last checkpoint that the file has with its cosignatures."""
+    return max((one.position for one in published(system, "file") if one.receipt is not None), default=0)
 
 
 def configured(folder: Path, *witnesses: LiveWitness, **more: Any) -> dict[str, Any]:
@@ -64,7 +68,7 @@ def test_witnesses_cosign_each_checkpoint_and_prove_it_with_their_keys_alone(
             told(system, f"text {number}")
             last = system.checkpoint()
             wait_until(system, partial(has_cosigned, system, 2 * number))
-        wait_until(system, lambda: not any(system.status()["checkpoints"]["unpublished"].values()))
+        wait_until(system, lambda: cosigned_in_file(system) == last["position"])
         both = trusted_keys([one.vkey, two.vkey])
         report = verified(system, trusted=both)
         assert (report.ok, report.findings) == (True, ())
@@ -92,20 +96,20 @@ def test_witnesses_cosign_each_checkpoint_and_prove_it_with_their_keys_alone(
 @pytest.mark.ci
 @pytest.mark.clause("TLOG-3")
 def test_cosignatures_from_before_a_stop_count_for_the_quorum(booth: Booth, tmp_path: Path) -> None:
-    clock, failed = ManualClock(), threading.Semaphore(0)
+    clock, heard = ManualClock(), Heard()
     with live_witness(tmp_path / "two", seed=9, name="witness.example/w2") as gone:
         pass
     with live_witness(tmp_path / "one") as one:
         settings = configured(tmp_path, one, gone)
-        with booth.start(AGENTS, {}, settings, clock=clock, on_failure=lambda _: failed.release()) as system:
+        with booth.start(AGENTS, {}, settings, clock=clock, on_failure=heard) as system:
             told(system)
             last = system.checkpoint()
-            wait_until(system, partial(has_cosigned, system, 1))
-            assert failed.acquire(timeout=WAIT)
+            wait_until(system, lambda: has_cosigned(system, 1) and bool(published(system, "file")))
+            heard.next("checkpoint_unpublished")
         assert [len(note.note.signatures) for note in notes(tmp_path)] == [1]
         back = live_witness(tmp_path / "two", seed=9, name="witness.example/w2", port=gone.address[1])
         with back, booth.start(AGENTS, {}, settings, clock=clock) as system:
-            wait_until(system, partial(has_cosigned, system, 2))
+            wait_until(system, lambda: cosigned_in_file(system) == last["position"])
     (note,) = [note for note in notes(tmp_path) if note.hash == last["hash"]]
     assert len(note.note.signatures) == 3
 
@@ -115,14 +119,14 @@ def test_cosignatures_from_before_a_stop_count_for_the_quorum(booth: Booth, tmp_
 def test_a_note_whose_cosignatures_reached_no_target_goes_there_at_the_next_start_and_once(
     booth: Booth, tmp_path: Path
 ) -> None:
-    clock, failed = ManualClock(), threading.Semaphore(0)
+    clock, heard = ManualClock(), Heard()
     file, kept = tmp_path / "notes.txt", tmp_path / "kept.txt"
     with live_witness(tmp_path / "one") as gone:
         settings = configured(tmp_path, gone)
-    with booth.start(AGENTS, {}, settings, clock=clock, on_failure=lambda _: failed.release()) as system:
+    with booth.start(AGENTS, {}, settings, clock=clock, on_failure=heard) as system:
         told(system)
         system.checkpoint()
-        assert failed.acquire(timeout=WAIT)
+        heard.next("checkpoint_unpublished")
         wait_until(system, lambda: bool(published(system, "file")))
         file.rename(kept)
         file.mkdir()  # nothing can be added to it
