@@ -92,7 +92,7 @@ def test_an_errand_that_is_killed_on_its_way_is_done_once(tmp_path: Path, scenar
     host = Host(Logs(), tmp_path, scenario)
 
     host.dies_after(7)
-    host.dies_after(4)  # far from its end: under load it goes on for a while until it is killed
+    host.dies_after(4)
     host.finishes()
 
     assert attempts(host) == 3

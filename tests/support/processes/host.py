@@ -63,18 +63,31 @@ CROWDED: dict[str, Any] = {
 CONFIGS = {"counted": COUNTED, "held": HELD, "errand": PATIENT, "errands": PATIENT, "crowd": CROWDED}
 
 
+def progress_in(directory: Path) -> int:
+    """Return how often a host was answered, has called its agents, and these have taken a step."""
+    files = [directory / name for name in ("acks", "turns", "steps")]
+    return sum(path.read_bytes().count(b"\n") for path in files if path.exists())
+
+
 class Lines:
-    """A file of JSON lines; each is on the disk before `add` returns. One that was cut off was never finished."""
+    """A file of JSON lines; each is on the disk before `add` returns. One that was cut off was never finished.
+
+    Where its folder has a file `stop`, nothing that writes goes on behind that much progress: until it is killed.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        stop = path.with_name("stop")
+        self._stop = int(stop.read_text()) if stop.exists() else sys.maxsize
         # A kill comes in the middle of a line, too.
         os.truncate(self._file, path.read_bytes().rfind(b"\n") + 1)
 
     def add(self, line: Mapping[str, Any]) -> None:
         os.write(self._file, (json.dumps(line) + "\n").encode())
         os.fsync(self._file)
+        if progress_in(self._path.parent) >= self._stop:
+            threading.Event().wait()
 
     def all(self) -> list[dict[str, Any]]:
         finished = self._path.read_bytes().rpartition(b"\n")[0]  # somebody may be writing the next one

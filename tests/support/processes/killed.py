@@ -25,6 +25,7 @@ from support.any_log import AnyLog, Logs, log_at
 from support.history import Asked, Evidence, Op, Shown, broken, check_views, check_whole
 from support.processes.errands import ERRANDS
 from support.processes.forked import Forked
+from support.processes.host import progress_in
 
 HOST = Path(__file__).with_name("host.py")
 PATIENCE_S = 60.0
@@ -65,15 +66,18 @@ class Host:
     def dies_after(self, lines: int, more_s: float = 0, *, surely: bool = True) -> bool:
         """Start it, and kill it when it has been answered, or has called its agents, that often, and a moment later.
 
-        Returns whether it was killed; it must be, unless it need not `surely`: then it may have been done before.
+        Returns whether it was killed; it must be, and waits for it, unless it need not `surely`: then it may have been done before.
         """
         wanted = self.progress + lines
+        stop = self.directory / "stop"
+        stop.write_text(str(wanted if surely else sys.maxsize))
         with self.started() as child:
             while self.progress < wanted and child.wait(0.005) is None:
                 pass
             child.wait(more_s)
             child.kill()
             ended = child.wait(PATIENCE_S)
+            stop.unlink()
             sys.stderr.write(child.said)
             assert ended == -signal.SIGKILL or (ended == 0 and not surely), child.said or "it was done before"
             return ended != 0
@@ -81,8 +85,7 @@ class Host:
     @property
     def progress(self) -> int:
         """How often it was answered, has called its agents, and these have taken a step."""
-        files = [self.directory / name for name in ("acks", "turns", "steps")]
-        return sum(path.read_bytes().count(b"\n") for path in files if path.exists())
+        return progress_in(self.directory)
 
     def lines(self, name: str) -> list[dict[str, Any]]:
         """Return what it wrote to one of its files; a line that was cut off was never finished."""
