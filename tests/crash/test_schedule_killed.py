@@ -32,7 +32,7 @@ def run(url: str, crash_at: str | None) -> str:
         environment["INTERSESSION_CRASH_AT"] = crash_at
     made = subprocess.run(
         [sys.executable, "-m", "support.processes.scheduled", url, str(DUE + 3_000)],
-        env=environment, timeout=WAIT, check=False, capture_output=True, text=True,
+        env=environment, timeout=3 * WAIT, check=False, capture_output=True, text=True,
     )  # fmt: skip
     return made.stdout.strip()
 
