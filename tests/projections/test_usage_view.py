@@ -7,6 +7,7 @@ from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.config.host import Views
 from intersession_events.stores.tailing.view import place_of
 from support.doors.command_line import ran
+from support.fakes import ManualClock
 from support.running import WAIT
 from support.soaking import until
 
@@ -20,7 +21,8 @@ def test_usage_is_kept_while_the_system_runs_and_added_up_on_demand(tmp_path: Pa
     path = tmp_path / "log.db"
     agents = {"main": costly, "ops": costly}
     config = Config(views=Views(keep=("usage",), after_seconds=0))
-    with SessionSystem(f"sqlite:///{path}", agents=agents, config=config) as system:
+    # All on one day, by a clock that stands still.
+    with SessionSystem(f"sqlite:///{path}", agents=agents, config=config, clock=ManualClock()) as system:
         for number in range(3):
             system.inbound(
                 channel="telegram", chat_id="1", text="ab", sender="ann", message_id=str(number), wait=WAIT
