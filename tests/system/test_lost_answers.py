@@ -1,6 +1,7 @@
 """The store has taken an append, and its answer was lost: whatever append it was, what it began comes to its end, once."""
 
 import itertools
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -59,6 +60,7 @@ class LosingLog(PortableLog):
     loses = 0
     made = 0
     lost: list[Any]
+    making: threading.RLock
 
     def append(
         self,
@@ -73,7 +75,8 @@ class LosingLog(PortableLog):
         made: list[Any] = []
 
         def told(outcome: Outcome) -> None:
-            itself = made[0] if made else None
+            with self.making:  # the writer may be done before it is known here what was made
+                itself = made[0] if made else None
             if isinstance(outcome, Committed) and (number == self.loses or behind in self.lost):
                 if itself is not None:
                     itself.stands, itself.has_failed = False, True
@@ -81,15 +84,16 @@ class LosingLog(PortableLog):
                 outcome = Unavailable(error=StoreUnavailable("the answer was lost"))
             on_outcome(outcome)
 
-        in_flight = super().append(batch, told, patient=patient, behind=behind)
-        made.append(in_flight)
+        with self.making:
+            in_flight = super().append(batch, told, patient=patient, behind=behind)
+            made.append(in_flight)
         return in_flight
 
 
 @pytest.fixture
 def log(log_url: str) -> Iterator[LosingLog]:
     with log_at(log_url, LosingLog, inline=inline_views()) as opened:
-        opened.lost = []
+        opened.lost, opened.making = [], threading.RLock()
         yield opened
 
 
