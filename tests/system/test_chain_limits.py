@@ -46,7 +46,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log.recorded import Recorded
 from support.fakes import ManualClock
-from support.running import QUIET, WAIT, Booth, Gate, all_said, merged, recorded, wait_for
+from support.running import QUIET, WAIT, Booth, Gate, all_said, merged, recorded, wait_for, wait_until_done
 from support.soaking import until
 
 MAIN = "agent:main:main"
@@ -324,7 +324,7 @@ def test_a_channel_that_is_another_session_goes_on_with_the_chain(
 
     root = system.inbound(channel="bridge", chat_id="main", text="hi", sender="p", agent_id="main")["runId"]
     refused = wait_for(system, SendRefused)
-    until_calm(system)
+    wait_until_done(system)  # the channel that was refused has returned
 
     runs = recorded(system, RunQueued)
     assert [run.budget.root for run in runs if run.budget is not None] == [root] * 5
