@@ -306,7 +306,8 @@ def test_a_delivery_that_fails_is_told(
     booth: Booth, heard: Heard, caplog: pytest.LogCaptureFixture, channel: Any, kind: str
 ) -> None:
     """Before: failed deliveries were invisible."""
-    system = booth.start({"main": parrot}, {"telegram": channel}, on_failure=heard)
+    # On a clock that stands: half a second after its failure the next call is 0 seconds away.
+    system = booth.start({"main": parrot}, {"telegram": channel}, on_failure=heard, clock=ManualClock())
     run_id = speak(system)["runId"]
     failure = heard.next(kind)
 
@@ -413,7 +414,8 @@ def _ruled_by(system: SessionSystem, config: Callable[[], Config]) -> None:
 
 @pytest.fixture
 def worldly(booth: Booth, heard: Heard) -> SessionSystem:
-    return booth.start({"main": parrot}, on_failure=heard)
+    """On a clock that stands: an actor is given up that fails four times in five seconds."""
+    return booth.start({"main": parrot}, on_failure=heard, clock=ManualClock())
 
 
 def test_an_actor_that_fails_is_told_each_time_and_when_it_is_given_up(
