@@ -33,12 +33,12 @@ from support.running import WAIT, Booth, Gate, asked, at_rest, recorded, wait_fo
 DIRECT, GROUP = "agent:main:telegram:direct:ada", "agent:main:telegram:group:42"
 OPS, SIDE = "agent:ops:main", "agent:side:main"
 PEERS = {"session": {"dmScope": "per-channel-peer"}, "transcripts": {"mirror": True}}
-CANARY = b"zqx"
+CANARY = b"zqxyjv"
 
 
 def ada(system: SessionSystem, text: str, *, group: bool = False, **more: Any) -> Any:
     chat: dict[str, Any] = {"chat_id": "42", "chat_type": "group"} if group else {"chat_id": "ada"}
-    said = {"channel": "telegram", "sender": "ada", "sender_name": "Zqxada Byron", "wait": WAIT}
+    said = {"channel": "telegram", "sender": "ada", "sender_name": "Zqxyjvada Byron", "wait": WAIT}
     return system.inbound(**{**said, **chat, "text": text, **more})
 
 
@@ -50,19 +50,19 @@ def bob(system: SessionSystem, text: str) -> Any:
 
 def main(turn: Turn) -> str | Reply:
     if turn.step != "message":
-        return "announced: zqx-announce"
+        return "announced: zqxyjv-announce"
     do, _, text = turn.message.partition(": ")
     match do:
         case "tool":
-            call = turn.record_call("find", {"who": "zqx1"})
-            turn.record_result(call, "find", "zqx2")
-            return "found zqx3"
+            call = turn.record_call("find", {"who": "zqxyjv1"})
+            turn.record_result(call, "find", "zqxyjv2")
+            return "found zqxyjv3"
         case "send":
             turn.tools.call("sessions_send", {"sessionKey": OPS, "message": text, "timeoutSeconds": WAIT})
-            return "zqx-sent"
+            return "zqxyjv-sent"
         case "spawn":
             turn.tools.call("sessions_spawn", {"task": text})
-            return "zqx-begun"
+            return "zqxyjv-begun"
         case "fail":
             raise ValueError(text)
         case _:
@@ -94,34 +94,34 @@ def places(system: SessionSystem) -> list[str]:
 
 
 WAYS: dict[str, Callable[[SessionSystem], object]] = {
-    "a text": lambda system: ada(system, "zqx4"),
-    "a text in a group": lambda system: ada(system, "pin zqx5", group=True),
-    "a file": lambda system: ada(system, "look", files=[File(data=b"zqx6 zqx7", name="zqx8.txt")]),
+    "a text": lambda system: ada(system, "zqxyjv4"),
+    "a text in a group": lambda system: ada(system, "pin zqxyjv5", group=True),
+    "a file": lambda system: ada(system, "look", files=[File(data=b"zqxyjv6 zqxyjv7", name="zqxyjv8.txt")]),
     "tools": lambda system: ada(system, "tool: x"),
     "tools in a group": lambda system: ada(system, "tool: x", group=True),
-    "an exchange": lambda system: ada(system, "send: zqx9 to ops"),
-    "an exchange from a group": lambda system: ada(system, "send: zqx10", group=True),
-    "a sub-agent": lambda system: ada(system, "spawn: zqx11"),
-    "an error": lambda system: ada(system, "fail: zqx12"),
+    "an exchange": lambda system: ada(system, "send: zqxyjv9 to ops"),
+    "an exchange from a group": lambda system: ada(system, "send: zqxyjv10", group=True),
+    "a sub-agent": lambda system: ada(system, "spawn: zqxyjv11"),
+    "an error": lambda system: ada(system, "fail: zqxyjv12"),
     "another session reads it": lambda system: asked(system, SIDE, "read"),
     "somebody quotes it": lambda system: (
-        ada(system, "the parcel zqx13 lies under the bridge"),
-        bob(system, "she said: the parcel zqx13 lies under the bridge"),
+        ada(system, "the parcel zqxyjv13 lies under the bridge"),
+        bob(system, "she said: the parcel zqxyjv13 lies under the bridge"),
     ),
     "a note": lambda system: system.gateway.perform(
-        "notes.pin", {"run": ada(system, "zqx14")["runId"], "text": "zqx15"}
+        "notes.pin", {"run": ada(system, "zqxyjv14")["runId"], "text": "zqxyjv15"}
     ),
     "a search": lambda system: (
-        ada(system, "zqx16"),
-        system.gateway.perform("debug.search", {"words": "zqx16"}),
+        ada(system, "zqxyjv16"),
+        system.gateway.perform("debug.search", {"words": "zqxyjv16"}),
     ),
     "the operator writes to them": lambda system: (
         ada(system, "hello"),
-        system.gateway.perform("chat.inject", {"sessionKey": DIRECT, "message": "zqx17"}),
+        system.gateway.perform("chat.inject", {"sessionKey": DIRECT, "message": "zqxyjv17"}),
     ),
     "the host sends to them": lambda system: system.gateway.perform(
         "send",
-        {"channel": "telegram", "to": "ada", "message": "zqx18", "sessionKey": SIDE, "idempotencyKey": "s"},
+        {"channel": "telegram", "to": "ada", "message": "zqxyjv18", "sessionKey": SIDE, "idempotencyKey": "s"},
     ),
 }
 
@@ -135,7 +135,7 @@ def gone(system: SessionSystem, booth: Booth, tmp_path: Path) -> None:
     assert report.ok, report.findings
     shown = [system.gateway.call("chat.history", {"sessionKey": key}) for key in (DIRECT, GROUP, OPS, SIDE)]
     shown += [
-        system.gateway.call("debug.search", {"words": "zqx*"}),
+        system.gateway.call("debug.search", {"words": "zqxyjv*"}),
         system.gateway.call("debug.messages", {}),
     ]
     assert CANARY not in msgspec.json.encode(shown).lower()
@@ -199,7 +199,7 @@ def test_what_others_said_stays_though_it_was_told_to_the_person(booth: Booth) -
 def test_words_of_others_that_name_the_person_go_if_that_is_wanted(booth: Booth, *, mentions: bool) -> None:
     system = started(booth)
     ada(system, "hello")
-    bob(system, "ask Zqxada Byron for it")
+    bob(system, "ask Zqxyjvada Byron for it")
     at_rest(system)
 
     answer = system.forget("telegram:ada", mentions=mentions)
@@ -215,8 +215,8 @@ def test_all_addresses_of_a_person_are_forgotten_and_a_shared_main_session_keeps
 ) -> None:
     links = {"session": {"identityLinks": {"lovelace": ["telegram:ada", "discord:7"]}, "dmScope": "main"}}
     system = booth.start({"main": main}, {"telegram": MemoryChannel(), "discord": MemoryChannel()}, links)
-    ada(system, "zqx1")
-    system.inbound(channel="discord", chat_id="7", sender="7", text="zqx2", wait=WAIT)
+    ada(system, "zqxyjv1")
+    system.inbound(channel="discord", chat_id="7", sender="7", text="zqxyjv2", wait=WAIT)
     system.inbound(channel="telegram", chat_id="bob", sender="bob", text="this stays", wait=WAIT)
     at_rest(system)
 
@@ -233,10 +233,10 @@ def test_all_addresses_of_a_person_are_forgotten_and_a_shared_main_session_keeps
 @pytest.mark.clause("FORGET-1")
 def test_texts_to_the_person_that_wait_are_given_up_or_keep_it_all_from_being_erased(booth: Booth) -> None:
     def away(*_: object) -> None:
-        raise ConnectionError("zqx1")
+        raise ConnectionError("zqxyjv1")
 
     system = booth.start({"main": main}, {"telegram": away}, PEERS)
-    ada(system, "zqx2")
+    ada(system, "zqxyjv2")
     wait_for(system, DeliveryFailed)
 
     dry = system.forget("telegram:ada", dry_run=True)
@@ -251,8 +251,8 @@ def test_texts_to_the_person_that_wait_are_given_up_or_keep_it_all_from_being_er
 @pytest.mark.clause("FORGET-1")
 def test_a_run_for_the_person_is_waited_for(booth: Booth) -> None:
     gate = Gate()
-    system = booth.start({"main": gate.saying("zqx1")}, {"telegram": MemoryChannel()}, PEERS)
-    ada(system, "zqx2", group=True, wait=None)
+    system = booth.start({"main": gate.saying("zqxyjv1")}, {"telegram": MemoryChannel()}, PEERS)
+    ada(system, "zqxyjv2", group=True, wait=None)
     gate.reached()
     with pytest.raises(ToolRefused, match="is still under way, wait for its end or abort it first"):
         system.forget("telegram:ada")
@@ -288,7 +288,7 @@ def test_forks_attachments_and_copies_in_the_folder_are_reached_or_named(
     booth: Booth, tmp_path: Path
 ) -> None:
     system = started(booth)
-    run = ada(system, "send: zqx1 to ops")["runId"]
+    run = ada(system, "send: zqxyjv1 to ops")["runId"]
     at_rest(system)
     fork = system.fork(run, at="end")
     fork.close()
@@ -328,9 +328,9 @@ def test_all_is_as_proven_after_a_person_was_forgotten_as_before(booth: Booth, t
 
     def spawns(turn: Turn) -> str | Reply:
         if turn.message == "spawn":
-            file = {"name": "a.txt", "content": "zqx2"}
-            turn.tools.call("sessions_spawn", {"task": "zqx3", "attachments": [file], "cleanup": "keep"})
-        return "zqx4"
+            file = {"name": "a.txt", "content": "zqxyjv2"}
+            turn.tools.call("sessions_spawn", {"task": "zqxyjv3", "attachments": [file], "cleanup": "keep"})
+        return "zqxyjv4"
 
     key = new_private(os.urandom)
     write_private(key, tmp_path / "checkpoints.pem")
@@ -344,7 +344,7 @@ def test_all_is_as_proven_after_a_person_was_forgotten_as_before(booth: Booth, t
     at_rest(system)
     theirs = "agent:main:telegram:direct:ada:thread:7"
     entries = {theirs: {"sessionId": "s-1", "updatedAt": 1772442000009}}
-    lines = [header("s-1"), message("m-1", said("zqx5"), 1)]
+    lines = [header("s-1"), message("m-1", said("zqxyjv5"), 1)]
     system.import_openclaw(write_state(tmp_path / "old", lines, entries=entries, name="s-1.jsonl"))
     shutil.rmtree(tmp_path / "old")
     system.checkpoint()
@@ -373,7 +373,7 @@ def test_an_encrypted_log_and_its_forks_forget_with_their_keys(booth: Booth, tmp
     master.write_text(base64.b64encode(os.urandom(32)).decode())
     config = {"encryption": {"keys": {"file": str(master)}}, "session": {"dmScope": "per-channel-peer"}}
     system = booth.start({"main": main, "ops": ops}, {"telegram": MemoryChannel()}, config)
-    run = ada(system, "send: zqx1 to ops")["runId"]
+    run = ada(system, "send: zqxyjv1 to ops")["runId"]
     at_rest(system)
     fork = system.fork(run, at="end")
     fork.close()
@@ -389,7 +389,7 @@ def test_an_encrypted_log_and_its_forks_forget_with_their_keys(booth: Booth, tmp
 @pytest.mark.clause("FORGET-2")
 def test_what_a_worker_was_given_or_said_too_late_goes_with_the_words(booth: Booth, tmp_path: Path) -> None:
     system = started(booth)
-    ada(system, "zqx1")
+    ada(system, "zqxyjv1")
     at_rest(system)
     queue = system.log.work
     given = Offer(
@@ -400,14 +400,14 @@ def test_what_a_worker_was_given_or_said_too_late_goes_with_the_words(booth: Boo
         stream="delivery:d",
         version=1,
         secret="s",
-        content=b'"zqx2"',
+        content=b'"zqxyjv2"',
     )
     queue.offer([given])
     queue.to_take.announce(
         Worker(name="w", host="h", version="1", agents={}, channels={"far": "{}"}, seats=1)
     )
     assert [one.call for one in queue.to_take.take("w", 1, 0)] == [given.call]
-    queue.to_take.answer("w", given.call, b'"zqx3"')
+    queue.to_take.answer("w", given.call, b'"zqxyjv3"')
     queue.withdraw([given.call])
     assert [one.is_over for one in queue.standing()] == [True]
 
@@ -439,7 +439,7 @@ with SessionSystem(sys.argv[1], agents={"main": echo()}, channels={"telegram": M
 )
 def test_what_a_killed_call_has_left_is_erased_by_the_next(booth: Booth, tmp_path: Path, point: str) -> None:
     system = started(booth)
-    run = ada(system, "send: zqx1 to ops", files=[File(data=b"zqx2", name="a.txt")])["runId"]
+    run = ada(system, "send: zqxyjv1 to ops", files=[File(data=b"zqxyjv2", name="a.txt")])["runId"]
     at_rest(system)
     system.fork(run, at="end").close()
     system.close()
