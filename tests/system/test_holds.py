@@ -2,8 +2,10 @@
 
 import asyncio
 import random
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,6 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from intersession import Failure, GoingOn, MemoryChannel, SessionSystem, ToolRefused, Turn
+from intersession_actors.owners.flows.process_manager import ProcessManager
+from intersession_actors.owners.streams.commands import RunEnded
 from intersession_actors.running.simulation.simulated import SimulatedRuntime
 from intersession_events.basics.ids import exchange_stream
 from intersession_events.facts import (
@@ -23,11 +27,13 @@ from intersession_events.facts import (
     RunCompleted,
     RunQueued,
     RunStarted,
+    SessionArchived,
     TurnEnded,
     TurnRequested,
     text_of,
 )
-from intersession_events.log.recorded import parts_in
+from intersession_events.log.recorded import Recorded, parts_in
+from intersession_events.stores.library.frontier import Frontier
 from support.any_log import Logs
 from support.every_day import every_day
 from support.fakes import ManualClock
@@ -615,6 +621,45 @@ def test_a_first_reply_whose_requester_is_gone_is_not_held(
     assert sum(isinstance(event, AnnounceDecided) for event in events) == 1
     assert system.debug.replay(run_id)["same"]
     assert system.debug.replay()["same"]
+
+
+@pytest.mark.clause("LOOP-2", "LIVE-1")
+def test_a_requester_that_was_deleted_just_before_a_reply_came_is_gone(
+    booth: Booth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever deleted it was told before the coordinator was, which held a reply for it that came in between."""
+    gate, decided = Gate(), Event()
+    on_receive, tell_others = ProcessManager.on_receive, Frontier.tell_others
+
+    def noted(manager: ProcessManager[Any, Any, Any], message: Any) -> Any:
+        answer = on_receive(manager, message)
+        if isinstance(message, RunEnded):
+            decided.set()
+        return answer
+
+    def late(frontier: Frontier, batch: Sequence[Recorded]) -> None:
+        if any(isinstance(one.event, SessionArchived) for one in batch):
+            assert decided.wait(WAIT)
+        tell_others(frontier, batch)
+
+    monkeypatch.setattr(ProcessManager, "on_receive", noted)
+    monkeypatch.setattr(Frontier, "tell_others", late)
+    asker = "agent:main:side"
+    system = booth.start({"main": says, "ops": gate.before(says, "message")}, None, hold("reply"))
+    system.gateway.call("sessions.patch", {"key": asker, "label": "asks"})
+    run_id = str(
+        dict(
+            system.tools(asker).call(
+                "sessions_send", {"sessionKey": OPS, "message": "x", "timeoutSeconds": 0}
+            )
+        )["runId"]
+    )
+    gate.reached()
+    assert system.gateway.call("sessions.delete", {"key": asker})["ok"]
+    gate.open()
+
+    end = next(event for event in closed(system, run_id) if isinstance(event, LoopEnded))
+    assert (end.reason, end.turns) == ("requester_gone", 0)
 
 
 @pytest.mark.clause("SEND-7")

@@ -245,11 +245,17 @@ class Assembly:
             limits=config(),
             fork=fork,
         )
-        listeners = (standing.holds.sessions, standing.generations, standing.threads, self.caller.turns)
-        self._stops = [log.on_committed(listener.take, listener.HANDLES) for listener in listeners]
+        results = self.executor.results
+        # First: what is on record is known, or forgotten, before anybody acts on that it is.
+        listeners = (
+            standing.holds.sessions,
+            standing.generations,
+            standing.threads,
+            self.caller.turns,
+            results,
+        )
+        self._stops = [log.on_committed(one.take, one.HANDLES, first=True) for one in listeners]
         self._stops.append(self.executor.pieces.watch(self.caller.drafts.heard))
-        results = self.executor.results  # what is on record is forgotten before anybody acts on that it is
-        self._stops.append(log.on_committed(results.take, results.HANDLES, first=True))
         self.service = Service(
             log=log,
             clock=clock,
