@@ -121,7 +121,13 @@ WAYS: dict[str, Callable[[SessionSystem], object]] = {
     ),
     "the host sends to them": lambda system: system.gateway.perform(
         "send",
-        {"channel": "telegram", "to": "ada", "message": "zqxyjv18", "sessionKey": SIDE, "idempotencyKey": "s"},
+        {
+            "channel": "telegram",
+            "to": "ada",
+            "message": "zqxyjv18",
+            "sessionKey": SIDE,
+            "idempotencyKey": "s",
+        },
     ),
 }
 
