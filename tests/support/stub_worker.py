@@ -9,6 +9,7 @@ import msgspec
 from intersession import SessionSystem, StoreUnavailable, ToolRefused
 from intersession_actors.calls.service.callers import Caller
 from intersession_actors.outside.agents.result import AgentResult, Answered, sent_result
+from intersession_events.log.work_queue import PROTOCOL
 
 CREDENTIAL = Caller.by_credential("work", (), agents=("*",), channels=("*",))
 
@@ -42,6 +43,7 @@ class StubWorker:
             channels=self.channels,
             seats=8,
             isDraining=is_draining,
+            protocol=PROTOCOL,
         )
 
     def take(self, most: int = 1, wait: float = 20.0) -> list[dict[str, Any]]:
@@ -75,10 +77,8 @@ class StubWorker:
                 system.log.wait_for(system.log.head() + 1, timeout=0.02)
 
     def answer(self, offer: Mapping[str, Any], result: AgentResult | str) -> bool:
-        told = Answered(text=result) if isinstance(result, str) else result
-        counts: bool = self.ask(
-            "answer", **call_of(offer), worker=self.name, content=sent_result(told).decode()
-        )["counts"]
+        told = self.ask("take", worker=self.name, answer=answer_to(offer, result), most=0)
+        counts: bool = told["counts"]
         return counts
 
     def renew(self, *offers: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -97,6 +97,11 @@ class StubWorker:
 
 def call_of(offer: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": offer["kind"], "id": offer["id"], "attempt": offer["attempt"]}
+
+
+def answer_to(offer: Mapping[str, Any], result: AgentResult | str) -> dict[str, Any]:
+    told = Answered(text=result) if isinstance(result, str) else result
+    return call_of(offer) | {"content": sent_result(told).decode()}
 
 
 def plain(value: object) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from intersession.worker.gateway_work import GatewayWork
 from intersession.worker.sessions import Attempt, Sessions
 from intersession.worker.turns import Acts, RemoteFiles, RemotePieces, RemoteRecorder, RemoteTools
 from intersession.worker.workspaces import files_here
@@ -43,6 +44,12 @@ logger = logging.getLogger("intersession.worker")
 _AGAIN_S: Final = 0.5
 """How long a worker waits before it asks a queue again that could not be reached."""
 
+TAKE_S: Final = 5.0
+"""How long a worker waits for a call before it asks again."""
+
+_MOST_ASKING: Final = 8
+"""How many answers wait for another call at once; those beyond are told alone."""
+
 _MOST_THREADS: Final = 16
 """How many threads read sessions and tell answers; agents have their own."""
 
@@ -57,6 +64,8 @@ class _Call:
         self.acts = acts
         self.is_lost = False
         self.is_answered = False
+        self.asks_on = False
+        """Whether another call is asked for in its place, as its answer is told."""
         self.turn: Turn | None = None
 
 
@@ -76,7 +85,12 @@ class Calls:
         hosts_loop: HostsLoop,
     ) -> None:
         self._work = work
+        # A database is asked by another thread at the same time: that takes it no longer.
+        self._gateway = work if isinstance(work, GatewayWork) else None
         self._line = line
+        self._seats = seats
+        self._asking = 0
+        """For how many seats calls are asked for with answers."""
         self._name = name
         self._config = config
         self._sessions = Sessions(lambda offer, after: work.events(name, offer.call, after))
@@ -127,6 +141,12 @@ class Calls:
         with self.changed:
             return sum(not call.is_answered for call in self._calls.values())
 
+    @property
+    def free(self) -> int:
+        """For how many seats calls are to be asked for; for none while answers ask for some: more may follow those."""
+        with self.changed:
+            return 0 if self._asking else self._seats - self.busy
+
     def begin(self, offer: Offer, since: float) -> None:
         """Make a call that was taken; it was asked for at a time of `time.monotonic`."""
         call = _Call(offer, Acts(self._line, offer, lambda: self.lose(offer.call)), since)
@@ -145,9 +165,10 @@ class Calls:
     def lose(self, lost: CallId) -> None:
         """Stop a call that is over, or is no longer the worker's: what its agent or channel answers yet comes late."""
         with self.changed:
-            call = self._calls.pop(lost, None)
-            if call is None:
+            call = self._calls.get(lost)
+            if call is None or call.is_answered:
                 return
+            del self._calls[lost]
             call.is_lost = True
             self.changed.notify_all()
         logger.info("attempt %d of %s is over here", lost.attempt, lost.id)
@@ -264,6 +285,8 @@ class Calls:
         """Let another call have the seat."""
         with self.changed:
             call.is_answered = True
+            call.asks_on = self._gateway is not None and not call.is_lost and self._asking < _MOST_ASKING
+            self._asking += call.asks_on
             self.changed.notify_all()
 
     def _late(self, call: _Call, result: AgentResult) -> None:
@@ -279,9 +302,16 @@ class Calls:
 
     def _tell(self, call: _Call, content: bytes) -> None:
         """Tell the queue, again until it has heard."""
+        offers: Sequence[Offer] = ()
         while True:
+            asked_at = time.monotonic()
             try:
-                if not self._work.answer(self._name, call.offer.call, content):
+                if self._gateway is not None and call.asks_on:
+                    with self._threads.waiting():
+                        offers, counts = self._gateway.go_on(self._name, call.offer.call, content, 1, TAKE_S)
+                else:
+                    counts = self._work.answer(self._name, call.offer.call, content)
+                if not counts:
                     logger.info("the answer to %s came late", call.offer.id)
             except WorkRefused as refused:
                 logger.warning("the answer to %s is not taken: %s", call.offer.id, refused)
@@ -291,7 +321,11 @@ class Calls:
                     continue
             break
         with self.changed:
-            self._calls.pop(call.offer.call, None)
+            if self._calls.get(call.offer.call) is call:
+                del self._calls[call.offer.call]
+            self._asking -= call.asks_on
+            for offer in offers:
+                self.begin(offer, asked_at)
             self.changed.notify_all()
         call.acts.end()
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Self, cast
 
 import msgspec
 
-from intersession.worker.calls import Calls
+from intersession.worker.calls import TAKE_S, Calls
 from intersession.worker.gateway_work import GatewayWork
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.configured import configured_agents
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("intersession.worker")
 
 TOKEN_VARIABLE: Final = "INTERSESSION_WORKER_TOKEN"  # noqa: S105 - its name
-
-_TAKE_S: Final = 5.0
-"""How long a worker waits for a call before it asks again."""
 
 _AGAIN_S: Final = 0.5
 _BEATS: Final = 4
@@ -150,7 +147,7 @@ class Worker(Closing):
     @property
     def calls(self) -> int:
         """How many calls it has."""
-        return len(self._calls.under_way)
+        return self._calls.busy
 
     def drain(self) -> None:
         """Take no more calls, and go on with those that it has. Any thread may call it, and it does not block."""
@@ -202,8 +199,8 @@ class Worker(Closing):
         calls = self._calls
         while True:
             with calls.changed:
-                calls.changed.wait_for(lambda: self._is_draining or calls.busy < self.seats)
-                free = self.seats - calls.busy
+                calls.changed.wait_for(lambda: self._is_draining or calls.free > 0)
+                free = calls.free
             if self._is_draining:
                 return
             self._tried(partial(self._take, free))
@@ -211,7 +208,7 @@ class Worker(Closing):
     def _take(self, most: int) -> None:
         asked_at = time.monotonic()
         try:
-            offers = self._work.take(self.name, most, _TAKE_S)
+            offers = self._work.take(self.name, most, TAKE_S)
         except WorkRefused:
             self._announce_again()  # it was forgotten: it could not say for long that it lives
             return
@@ -264,7 +261,7 @@ class Worker(Closing):
             self._tell(error)
         except WorkRefused as refused:  # until somebody lets it
             logger.warning("the worker is refused: %s", refused)
-            self._ended.wait(_TAKE_S)
+            self._ended.wait(TAKE_S)
         except Exception:
             if self._ended.is_set():
                 return

@@ -65,9 +65,7 @@ def replies(writer: Beside, number: int) -> list[str]:
 
 @pytest.mark.clause("WORK-14")
 @pytest.mark.sqlite("a server is asked otherwise, and by the worker itself")
-def test_a_turn_is_one_take_and_one_answer(
-    statements: Statements, asked: Counter[str], tmp_path: Any
-) -> None:
+def test_a_turn_is_one_request(statements: Statements, asked: Counter[str], tmp_path: Any) -> None:
     with beside(f"{tmp_path}/log.db", {"main": agent}) as writer:
         replies(writer, 1)
         most = {"statements": 36, "commits": 4}
@@ -79,7 +77,7 @@ def test_a_turn_is_one_take_and_one_answer(
             assert replies(writer, TURNS)[-1] == f"how many? {2 * TURNS * times}"
             # What the worker asks by the clock is not of a turn.
             assert asked["worker.events"] == 0
-            assert asked["worker.answer"] == TURNS
+            # With an answer goes the question for the next call; one may be asked anew meanwhile, since nothing came.
             assert asked["worker.take"] <= TURNS + 1
             least = {kind: min(statements.found[kind] / TURNS, least[kind]) for kind in most}
             if all(least[kind] <= most[kind] for kind in most):

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from intersession import ConfigError, SessionSystem, ToolRefused, Turn
+from intersession import ConfigError, SessionSystem, StoreUnavailable, ToolRefused, Turn
 from intersession.gateway.admission import limits
 from intersession.gateway.protocol.client import GatewayClient
 from intersession.gateway.protocol.line import Line
 from intersession.worker import sessions
+from intersession.worker.gateway_work import GatewayWork
 from intersession.worker.worker import Worker
 from intersession_events.facts import (
     LateReplyDropped,
@@ -181,6 +182,24 @@ def test_a_worker_makes_as_many_calls_at_once_as_it_has_seats() -> None:
 
         assert [ended(writer.system, run)["reply"] for run in runs] == ["hello"] * 6
         assert most == 2
+
+
+@pytest.mark.clause("WORK-14")
+def test_an_answer_whose_reply_is_lost_is_told_again_and_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, go_on = list[bool](), GatewayWork.go_on
+
+    def losing(self: GatewayWork, *given: Any) -> Any:
+        if told:
+            return go_on(self, *given)
+        told.append(go_on(self, *given[:3], 0, 0.0)[1])
+        raise StoreUnavailable("the connection was lost")
+
+    monkeypatch.setattr(GatewayWork, "go_on", losing)
+    with beside(":memory:", {"main": lambda turn: turn.message}) as writer:
+        assert [writer.ask(text)["reply"] for text in ("one", "two", "three")] == ["one", "two", "three"]
+        assert told == [True]
+        assert len(recorded(writer.system, RunCompleted)) == 3
+        assert not recorded(writer.system, LateReplyDropped)
 
 
 @pytest.mark.clause("WORK-12")

@@ -27,7 +27,7 @@ from intersession_events.basics.plain_json import JsonMapping, is_object
 from intersession_events.facts import ready
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sent import sent
-from intersession_events.log.work_queue import CallId, CallKind, Offer, Taker, Worker
+from intersession_events.log.work_queue import PROTOCOL, CallId, CallKind, Offer, Taker, Worker
 
 LONGEST_WAIT_S: Final = 60.0
 """How long a worker may wait for a call at a time."""
@@ -49,7 +49,7 @@ class CallParams(_Params, frozen=True, kw_only=True):
 
 @ready
 class AnnounceParams(_Params, frozen=True, kw_only=True):
-    """`worker.announce`: what a worker has; `agents` and `channels` say by name what it says of each."""
+    """`worker.announce`: what a worker has; `agents` and `channels` say by name what it says of each. `protocol` is `PROTOCOL`."""
 
     worker: Identity
     host: Identity
@@ -58,14 +58,22 @@ class AnnounceParams(_Params, frozen=True, kw_only=True):
     channels: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     seats: _Whole = 1
     is_draining: bool = False
+    protocol: _Whole = 1
+
+
+class AnswerParams(CallParams, frozen=True, kw_only=True):
+    """What came of a call: `content` is the JSON of it."""
+
+    content: str
 
 
 @ready
 class TakeParams(_Params, frozen=True, kw_only=True):
-    """`worker.take`: up to `most` calls; `wait` in seconds for the first one."""
+    """`worker.take`: the `answer` of a call that ended; then up to `most` calls, `wait` in seconds for the first one."""
 
     worker: Identity
-    most: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 1
+    answer: AnswerParams | None = None
+    most: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 1
     wait: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_WAIT_S)] = 0.0
 
 
@@ -75,14 +83,6 @@ class RenewParams(_Params, frozen=True, kw_only=True):
 
     worker: Identity
     calls: Annotated[tuple[CallParams, ...], msgspec.Meta(max_length=10_000)] = ()
-
-
-@ready
-class AnswerParams(CallParams, frozen=True, kw_only=True):
-    """`worker.answer`: what came of a call, as the JSON of it."""
-
-    worker: Identity
-    content: str
 
 
 @ready
@@ -120,6 +120,12 @@ class GatewayWork:
     def announce(self, call: Call, params: JsonMapping) -> Result:
         """Take in that a worker lives, and what it has."""
         given, desk = read_arguments(AnnounceParams, params), self._desk
+        if given.protocol != PROTOCOL:
+            older = "worker" if given.protocol < PROTOCOL else "host that writes the log"
+            error = (
+                f"the worker speaks version {given.protocol}, and this writer {PROTOCOL}; update the {older}"
+            )
+            raise invalid("protocol", error)
         _check("agents", given.agents, call.caller.agents)
         _check("channels", given.channels, call.caller.channels)
         worker = Worker(
@@ -137,18 +143,33 @@ class GatewayWork:
         return {"aliveSeconds": desk.alive_s}
 
     def take(self, call: Call, params: JsonMapping) -> Result | Pending:
-        """Give calls to a worker. One that waits for them holds no thread."""
+        """Take what came of a call, durably, and then give calls to a worker. One that waits for them holds no thread."""
         given, desk = read_arguments(TakeParams, params), self._desk
-        taker = Taker(_name(call, given.worker), given.most)
+        taker, answer = Taker(_name(call, given.worker), given.most), given.answer
+        told: Result = {}
+        if answer is not None:
+            with _refusing():
+                counts = desk.queue.to_take.answer(taker.worker, _call_of(answer), answer.content.encode())
+            told = {"counts": counts}
+        try:
+            return self._taken(taker, given.wait, told)
+        except ToolRefused:
+            if not told:
+                raise
+            # Its answer is taken; that it was forgotten, it hears as it next takes.
+            return {"offers": [], **told}
+
+    def _taken(self, taker: Taker, wait: float, told: Result) -> Result | Pending:
+        desk = self._desk
 
         def made(offers: Sequence[Offer]) -> Result:
-            return {"offers": self._with_events(taker.worker, offers)}
+            return {"offers": self._with_events(taker.worker, offers), **told}
 
         def taken() -> Result:
             with _refusing():
-                return made(desk.take(taker))
+                return made(desk.take(taker) if taker.most else ())
 
-        if not given.wait:
+        if not (wait and taker.most):
             return taken()
         # It asks first, so that nothing is missed that is offered while it looks.
         asking = desk.asks(taker, made)
@@ -167,7 +188,7 @@ class GatewayWork:
 
         return Pending(
             future=asking.given,
-            timeout=given.wait,
+            timeout=wait,
             finish=finish,
             over=lambda: desk.asks_no_more(asking),
             is_given=True,
@@ -180,14 +201,6 @@ class GatewayWork:
         with _refusing():
             lost = self._desk.queue.to_take.renew(_name(call, given.worker), calls)
         return {"lost": [one._asdict() for one in lost]}
-
-    def answer(self, call: Call, params: JsonMapping) -> Result:
-        """Take what came of a call, durably."""
-        given = read_arguments(AnswerParams, params)
-        content = given.content.encode()
-        with _refusing():
-            counts = self._desk.queue.to_take.answer(_name(call, given.worker), _call_of(given), content)
-        return {"counts": counts}
 
     def events(self, call: Call, params: JsonMapping) -> Result:
         """Return events of the stream of a call that the worker has."""

@@ -206,10 +206,12 @@ class Desk:
     # --- workers that ask through this process
 
     def asks(self, taker: Taker, made: Callable[[Sequence[Offer]], JsonObject]) -> Asking:
-        """Give a worker calls as they are offered, until it asks no more. `made` is called on the thread that writes."""
+        """Give a worker calls as they are offered, until it asks no more, or drains. `made` is called on the thread that writes."""
         with self._changed:
-            is_known = any(one.name == taker.worker for one in self.workers)
-            return self._takers.asks(taker, made, looks=bool(self._waiting) or not is_known)
+            known = [one for one in self.workers if one.name == taker.worker]
+            asking = self._takers.asks(taker, made, looks=bool(self._waiting) or not known)
+            self._end_waits(known)
+            return asking
 
     def asks_no_more(self, asking: Asking) -> None:
         """Give a worker nothing more than what it was chosen for already."""
@@ -235,8 +237,15 @@ class Desk:
             workers = self.queue.workers()
             said = [_said_of(one) for one in workers]
             is_news, self._said, self.workers = said != self._said, said, workers
+            with self._changed:
+                self._end_waits(workers)
             for told in self._on_workers if is_news else ():
                 told(workers)
+
+    def _end_waits(self, workers: Iterable[Worker]) -> None:
+        """Have those that drain wait no more: they hear what became of their answers at once."""
+        for asking in self._takers.of_workers({one.name for one in workers if one.is_draining}):
+            asking.give(())
 
     # --- the end
 

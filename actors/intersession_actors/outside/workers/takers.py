@@ -1,6 +1,6 @@
 """The workers that wait for calls through the gateway: who is given which as it is offered."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 
 from intersession_events.basics.plain_json import JsonObject
@@ -62,6 +62,10 @@ class Takers:
                     room[asking] = left - 1
                     break
         return self._chosen(room)
+
+    def of_workers(self, names: Collection[str]) -> Sequence[Asking]:
+        """Choose those of some workers."""
+        return self._chosen([one for one in self._waiting if one.taker.worker in names])
 
     def all(self) -> Sequence[Asking]:
         """Choose all."""

@@ -13,11 +13,11 @@ from intersession_actors.outside.agents.result import Broke
 from intersession_actors.rules.config.config import load_config
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
-from intersession_events.log.work_queue import CallId, Offer, Taker, WorkQueue
+from intersession_events.log.work_queue import PROTOCOL, CallId, Offer, Taker, WorkQueue
 from support.any_log import changed_behind
 from support.channel_worker import desk_of
-from support.running import ended
-from support.stub_worker import StubWorker, call_of
+from support.running import WAIT, ended
+from support.stub_worker import StubWorker, answer_to, call_of
 
 CONFIG = {"agents": {"list": [{"id": "main", "worker": True}]}}
 REACH = {"tools": {"agentToAgent": {"enabled": True}, "sessions": {"visibility": "all"}}}
@@ -264,12 +264,65 @@ def test_an_answer_that_is_none_fails_the_run_and_a_failure_is_one(passing_url: 
         worker = with_worker(system)
         run_id = told(system)
         offer = worker.one()
-        worker.ask("answer", **call_of(offer), worker="one", content="what")
+        worker.ask("take", worker="one", answer=call_of(offer) | {"content": "what"}, most=0)
         assert "gave no result" in ended(system, run_id)["error"]
 
         run_id = told(system, "again")
         worker.answer(worker.one(), Broke(code="backend", error="the model is away"))
         assert ended(system, run_id)["error"] == "backend: the model is away"
+
+
+@pytest.mark.clause("WORK-14")
+def test_the_request_that_tells_an_answer_takes_the_next_call(passing_url: str) -> None:
+    with SessionSystem(passing_url, config=CONFIG) as system:
+        worker = with_worker(system)
+        run_id = told(system)
+        offer = worker.one()
+        told(system, "again")
+        came = worker.ask("take", worker="one", answer=answer_to(offer, "hi"), wait=20.0)
+        assert came["counts"] is True
+        assert ended(system, run_id)["reply"] == "hi"
+        assert [one["id"] for one in came["offers"]] != [offer["id"]]
+        again = worker.ask("take", worker="one", answer=answer_to(offer, "hi"), most=0)
+        assert again["offers"] == []
+
+
+@pytest.mark.clause("WORK-14")
+def test_a_worker_that_was_forgotten_has_its_answer_taken_and_hears_so_as_it_next_takes(
+    passing_url: str,
+) -> None:
+    with SessionSystem(passing_url, config=CONFIG) as system:
+        worker = with_worker(system)
+        told(system)
+        offer = worker.one()
+        worker.leave()
+        late = worker.ask("take", worker="one", answer=answer_to(offer, "too late"), wait=20.0)
+        assert late == {"offers": [], "counts": False}
+        with pytest.raises(ToolRefused, match="announce it, and then take"):
+            worker.take()
+
+
+@pytest.mark.clause("WORK-14")
+def test_the_wait_of_a_worker_ends_as_it_drains(passing_url: str) -> None:
+    with SessionSystem(passing_url, config=CONFIG) as system, ThreadPoolExecutor(1) as pool:
+        worker = with_worker(system)
+        run_id = told(system)
+        waits = pool.submit(worker.ask, "take", worker="one", answer=answer_to(worker.one(), "hi"), wait=60.0)
+        assert ended(system, run_id)["reply"] == "hi"
+        worker.announce(is_draining=True)
+        assert waits.result(WAIT) == {"offers": [], "counts": True}
+        assert worker.take(wait=60.0) == []
+
+
+@pytest.mark.clause("WORK-14")
+@pytest.mark.parametrize(
+    ("spoken", "advice"), [(PROTOCOL - 1, "update the worker"), (PROTOCOL + 1, "update the host")]
+)
+def test_a_worker_that_speaks_another_version_is_refused_as_it_comes(spoken: int, advice: str) -> None:
+    with SessionSystem(":memory:", config=CONFIG) as system:
+        said = {"worker": "one", "host": "here", "version": "1", "agents": {"main": ""}}
+        with pytest.raises(ToolRefused, match=f"^protocol: the worker speaks version {spoken}, .*{advice}"):
+            StubWorker(system).ask("announce", **said, protocol=spoken)
 
 
 @pytest.mark.clause("WORK-6")
@@ -341,7 +394,7 @@ def test_a_credential_has_the_agents_that_it_names_and_no_calls_of_another(passi
         def ask(method: str, **params: object) -> Callable[[], object]:
             return lambda: system.gateway.perform(f"worker.{method}", params, caller=other)
 
-        said = {"worker": "one", "host": "h", "version": "1"}
+        said = {"worker": "one", "host": "h", "version": "1", "protocol": PROTOCOL}
         assert refused(ask("announce", **said, agents={"main": ""})) == "forbidden"
         with pytest.raises(
             ToolRefused, match='this credential has none; give it the scope "worker" and agents'
@@ -361,9 +414,8 @@ def test_a_credential_has_the_agents_that_it_names_and_no_calls_of_another(passi
         )
         assert refused(ask("events", **call_of(offer), worker="one")) == "invalid_request"
         assert ask("renew", worker="one", calls=[call_of(offer)])() == {"lost": [call_of(offer)]}
-        assert ask("answer", **call_of(offer), worker="one", content='{"answered":{"text":"mine"}}')() == {
-            "counts": False
-        }
+        mine = call_of(offer) | {"content": '{"answered":{"text":"mine"}}'}
+        assert ask("take", worker="one", answer=mine, most=0)() == {"offers": [], "counts": False}
 
         read = worker.ask("events", **call_of(offer), worker="one")["events"]
         assert {event["stream"] for event in read} == {offer["stream"]}
