@@ -9,7 +9,6 @@ import msgspec
 from intersession import SessionSystem, StoreUnavailable, ToolRefused
 from intersession_actors.calls.service.callers import Caller
 from intersession_actors.outside.agents.result import AgentResult, Answered, sent_result
-from intersession_events.log.work_queue import PROTOCOL
 
 CREDENTIAL = Caller.by_credential("work", (), agents=("*",), channels=("*",))
 
@@ -43,7 +42,7 @@ class StubWorker:
             channels=self.channels,
             seats=8,
             isDraining=is_draining,
-            protocol=PROTOCOL,
+            protocol=2,
         )
 
     def take(self, most: int = 1, wait: float = 20.0) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from intersession_actors.outside.agents.result import Broke
 from intersession_actors.rules.config.config import load_config
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
-from intersession_events.log.work_queue import PROTOCOL, CallId, Offer, Taker, WorkQueue
+from intersession_events.log.work_queue import CallId, Offer, Taker, WorkQueue
 from support.any_log import changed_behind
 from support.channel_worker import desk_of
 from support.running import WAIT, ended
@@ -315,11 +315,11 @@ def test_the_wait_of_a_worker_ends_as_it_drains(passing_url: str) -> None:
 
 
 @pytest.mark.clause("WORK-14")
-@pytest.mark.parametrize(
-    ("spoken", "advice"), [(PROTOCOL - 1, "update the worker"), (PROTOCOL + 1, "update the host")]
-)
-def test_a_worker_that_speaks_another_version_is_refused_as_it_comes(spoken: int, advice: str) -> None:
-    with SessionSystem(":memory:", config=CONFIG) as system:
+@pytest.mark.parametrize(("spoken", "advice"), [(1, "update the worker"), (3, "update the host")])
+def test_a_worker_that_speaks_another_version_is_refused_as_it_comes(
+    spoken: int, advice: str, passing_url: str
+) -> None:
+    with SessionSystem(passing_url, config=CONFIG) as system:
         said = {"worker": "one", "host": "here", "version": "1", "agents": {"main": ""}}
         with pytest.raises(ToolRefused, match=f"^protocol: the worker speaks version {spoken}, .*{advice}"):
             StubWorker(system).ask("announce", **said, protocol=spoken)
@@ -394,7 +394,7 @@ def test_a_credential_has_the_agents_that_it_names_and_no_calls_of_another(passi
         def ask(method: str, **params: object) -> Callable[[], object]:
             return lambda: system.gateway.perform(f"worker.{method}", params, caller=other)
 
-        said = {"worker": "one", "host": "h", "version": "1", "protocol": PROTOCOL}
+        said = {"worker": "one", "host": "h", "version": "1", "protocol": 2}
         assert refused(ask("announce", **said, agents={"main": ""})) == "forbidden"
         with pytest.raises(
             ToolRefused, match='this credential has none; give it the scope "worker" and agents'
