@@ -241,7 +241,7 @@ def test_thinking_that_is_taken_away_or_changed_by_somebody_is_found(booth: Boot
 
 @pytest.mark.ci
 @pytest.mark.sqlite("bundles are the same of every store")
-@pytest.mark.clause("FORGET-6", "BUNDLE-10", "BUNDLE-20")
+@pytest.mark.clause("FORGET-6", "BUNDLE-10", "BUNDLE-20", "BUNDLE-24")
 def test_a_bundle_proves_what_thinking_is_and_what_is_gone(booth: Booth, tmp_path: Path) -> None:
     clock = ManualClock()
     system = started(booth, clock)
@@ -259,8 +259,12 @@ def test_a_bundle_proves_what_thinking_is_and_what_is_gone(booth: Booth, tmp_pat
         return made
 
     whole = bundled(None)
-    for made in (whole, bundled(None, place), bundled("secrets"), bundled("words"), bundled("people")):
-        assert check_bundle(made).wrong == []
+    found = [
+        check_bundle(made)
+        for made in (whole, bundled(None, place), bundled("secrets"), bundled("words"), bundled("people"))
+    ]
+    assert [one.wrong for one in found] == [[]] * 5
+    assert [one.said["erased"] for one in found] == [1, 1, 1, 1, None]
     parts = parts_of(whole)
     lines = lines_of(parts)
     (at,) = (number for number, one in enumerate(lines) if "apart" in one.said)

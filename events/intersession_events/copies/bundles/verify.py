@@ -1424,8 +1424,10 @@ class Check:
             by = self.erased.get(place)
             if by and by.is_thinking and not is_thinking:
                 by = None  # the rest went later
+            # What is withheld may have been erased before, in part: an edition counts as the whole does.
+            erased += not withheld or place in self.erased
             if not withheld:
-                erased, later = erased + 1, later + (by is None)
+                later += by is None
                 allowed = (
                     by.stands if by and by.position > position else None if by else self.later.get(place)
                 )
@@ -1441,7 +1443,8 @@ class Check:
                     )
         for at in unproven:
             self.find("erased", f"{at}: it erases what is proven, and nothing trusted covers it")
-        self.said.update(erased=erased, withheld={**self.kinds})
+        # An edition without people withholds what says so.
+        self.said.update(erased=None if self.redacted == "people" else erased, withheld={**self.kinds})
         if later:
             self.leave(f"That words of {counted(later, 'event')} were erased later: only log.db says it.")
         if unsure:
