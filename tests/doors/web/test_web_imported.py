@@ -28,6 +28,7 @@ from support.doors.chromium import WAIT_MS, Tab, chromium
 from support.doors.command_line import ran
 from support.doors.debugging import debugging
 from support.doors.imported_store import imported_store
+from support.foreign.recording import recorded
 from support.openclaw.samples import HOUSEHOLD
 from support.running import SEES_ALL, merged, wait_for
 
@@ -103,7 +104,7 @@ def test_the_page_shows_what_an_imported_agent_had_been_told(household: Path) ->
     with browsing(household) as (page, base):
         page.goto(f"{base}/debug/run/{run}?at=turn:2&tab=lens")
         panel = page.get_by_role("main")
-        expect(panel).to_contain_text("What desk was given, attempt 1")
+        expect(panel).to_contain_text("What desk was given")
         expect(panel).to_contain_text("not byte for byte what the model was given")
         page.get_by_text("What home is given next").click()
         expect(panel).to_contain_text("What home is about to be given")
@@ -242,3 +243,37 @@ def test_the_page_shows_how_far_an_import_is_and_then_its_runs(
         page.get_by_role("row").filter(has_text="What is the plan?").get_by_role("link").click()
         desk = page.get_by_label("Transcript of desk").locator(".by")
         expect(desk.filter(has_text="turn 1")).not_to_have_count(0)
+
+
+@pytest.mark.ci
+@pytest.mark.clause("LENS-3", "ANS-3")
+def test_the_page_of_an_imported_session_shows_what_each_answer_was_given(tmp_path: Path) -> None:
+    """Nobody asked anybody there: no run's page leads to it."""
+    store = tmp_path / "agents.db"
+    ran("import", "--from", "openai-agents", str(recorded("agents-plain", tmp_path)), "--store", str(store))
+
+    @contextmanager
+    def opens(_: Callable[[int, int | None], None]) -> Generator[tuple[Reader, Deed | None]]:
+        with reader_of(Reading(store=str(store))) as reader:
+            yield reader, None
+
+    with debugging(opens, "agents") as address, chromium() as browser:
+        base = address.partition("/debug")[0]
+        tab = Tab(browser.new_context(reduced_motion="reduce"), base)
+        page = tab.page
+        page.goto(address)
+        page.get_by_role("link", name="Sessions", exact=True).click()
+        page.get_by_role("link", name="user-42").first.click()
+        page.get_by_role("button", name="prompt").last.click()
+        panel = page.get_by_label("About the session")
+        expect(panel).to_contain_text("not byte for byte what the model was given")
+        expect(panel).to_contain_text("rain in Rome")
+        panel.get_by_role("tab", name="Session").click()
+        expect(panel).to_contain_text("Runs it took part in")
+
+        page.goto(f"{base}/debug/search?words=rain+in+Rome")
+        page.get_by_role("button", name="Who saw it?").click()
+        expect(page.get_by_role("heading", name="Given to 1 imported answer")).to_be_visible()
+        page.get_by_role("link", name="in what it had done since, from weather").click()
+        expect(panel).to_contain_text("Done since")
+        assert tab.wrong == []

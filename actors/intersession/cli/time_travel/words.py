@@ -72,6 +72,7 @@ _WAYS: Final[Mapping[Way, str]] = {
     "inherited": "the transcript that it began with",
     "system": "the system",
     "summary": "a summary",
+    "line": "a line of its import that is no message",
     "sent": "a channel",
 }
 _SEEN = at_most("With --seen: at most this many runs. Default: 50.")
@@ -110,10 +111,16 @@ def origin(asked: VerbCall[OriginAnswer]) -> Answer:
 
 
 def _show_origin(screen: Screen, found: OriginAnswer, names: Names, *, within: bool) -> None:
-    first = found["first"]
-    if first is None:
+    if found["first"] is None:
         screen.line("Nobody said that." + _up_to(found, within=within))
-        return
+    else:
+        _show_hops(screen, names, found, found["first"], within=within)
+    if "seen" in found and (found["first"] is not None or found.get("sessions")):
+        _show_seen(screen, names, found["seen"], found.get("cursor"))
+        _show_recipients(screen, names, found)
+
+
+def _show_hops(screen: Screen, names: Names, found: OriginAnswer, first: HopAnswer, *, within: bool) -> None:
     if found["match"] is not None and _FOUND[found["match"]]:
         screen.one_line(safe(f"{_FOUND[found['match']]} ", "yellow"), found["words"] or "")
     screen.line(safe(f"first said, {day(first['timeMs'])} (times are UTC)", "bold"))
@@ -124,9 +131,6 @@ def _show_origin(screen: Screen, found: OriginAnswer, names: Names, *, within: b
     for hop in found["hops"]:
         _line(screen, names, hop, words)
     screen.dim(f"{counted(len(found['hops']), 'hop')}.{_up_to(found, within=within)}")
-    if "seen" in found:
-        _show_seen(screen, names, found["seen"], found.get("cursor"))
-        _show_recipients(screen, names, found)
 
 
 def _show_seen(screen: Screen, names: Names, runs: Sequence[SeenAnswer], cursor: str | None) -> None:
@@ -134,12 +138,19 @@ def _show_seen(screen: Screen, names: Names, runs: Sequence[SeenAnswer], cursor:
     for run in runs:
         tools = f", from {', '.join(run['tools'])}" if "tools" in run else ""
         summarises = "; its answer is a summary of that" if "summarises" in run else ""
+        run_id = f"run {run['runId']}, attempt {run['attempt']}"
+        which = "an imported answer" if "imported" in run else run_id
         screen.one_line(
             safe(f"  #{run['position']}  {clock(run['timeMs'])}  ", "dim"),
             safe(names.of(run["sessionKey"]), "bold"),
-            f" in run {run['runId']}, attempt {run['attempt']}: {', '.join(run['within'])}{tools}{summarises}",
+            f" in {which}: {', '.join(run['within'])}{tools}{summarises}",
         )
-    screen.dim(counted(len(runs), "run"))
+    imported = [run["runId"] for run in runs if "imported" in run]
+    number = counted(len(runs) - len(imported), "run")
+    if imported:
+        shown = f"`intersession lens '{imported[0]}'` shows what one was given"
+        number = f"{number}, {counted(len(imported), 'imported answer')}; {shown}"
+    screen.dim(number)
     screen.more(cursor)
 
 
@@ -149,7 +160,11 @@ def _show_recipients(screen: Screen, names: Names, found: OriginAnswer) -> None:
         screen.line(safe("in the history of", "bold"))
     for each in sessions or ():
         tools = f" ({', '.join(each['tools'])})" if "tools" in each else ""
-        imported = "; imported: what its agents were given then is not known" if "imported" in each else ""
+        imported = (
+            "; imported: what its agents were given besides messages is not known"
+            if "imported" in each
+            else ""
+        )
         screen.one_line(
             _span(each),
             safe(names.of(each["sessionKey"]), "bold"),

@@ -550,6 +550,7 @@ declare namespace Answers {
   };
   type SeenAnswer = {
     attempt: number;
+    imported?: boolean;
     position: number;
     runId: string;
     sessionKey: string;
@@ -565,7 +566,7 @@ declare namespace Answers {
     last: MomentAnswer;
     sessionKey: string;
     tools?: string[];
-    ways: ("inherited" | "own" | "search" | "sent" | "summary" | "system" | "told" | "tool")[];
+    ways: ("inherited" | "line" | "own" | "search" | "sent" | "summary" | "system" | "told" | "tool")[];
   };
   type ServedAnswer = {
     answered: number;

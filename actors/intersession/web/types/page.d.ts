@@ -73,6 +73,8 @@ interface Message {
   timestamp: number;
   provenance?: Record<string, any>;
   runId?: string;
+  /** Of an imported answer, which has no run. */
+  position?: number;
   toolCallId?: string;
   toolName?: string;
   isError?: boolean;

@@ -12,7 +12,7 @@ from intersession_actors.hindsight.debugger.lists.paging import most_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText
 from intersession_actors.rules.prompt.fitting import context_shown
-from intersession_actors.rules.prompt.transcript import hash_as_recorded
+from intersession_actors.rules.prompt.transcript import RunContext, context_hash, hash_as_recorded
 from intersession_actors.rules.prompt.window import Transcript
 from intersession_events.basics.plain_json import JsonObject, JsonValue
 from intersession_events.facts import (
@@ -204,9 +204,7 @@ def _alike(seen: "Attempt", other: "Attempt") -> int:
 
 def _answer(view: View, seen: Attempt, page: _Page) -> LensAnswer:
     context, started = seen.context, seen.started
-    rebuilt = (
-        None if context is None else context.hash if seen.is_imported else hash_as_recorded(context, started)
-    )
+    rebuilt = None if context is None else _hash(seen, context)
     answer: LensAnswer = {
         "run": seen.run_id,
         "attempt": started.attempt,
@@ -248,6 +246,12 @@ def _answer(view: View, seen: Attempt, page: _Page) -> LensAnswer:
     if seen.problem is not None:
         answer["problem"] = seen.problem
     return answer
+
+
+def _hash(seen: Attempt, context: RunContext) -> str:
+    if seen.is_imported:
+        return context_hash(context.transcript, context.message, context.partial, context.system_context)
+    return hash_as_recorded(context, seen.started)
 
 
 def _left_out(fit: Fit) -> LeftOut:

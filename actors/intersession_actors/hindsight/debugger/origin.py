@@ -72,7 +72,8 @@ class SeenAnswer(TypedDict):
 
     `within` says where they stood: in its `transcript`, the `summary` of what was said earlier, the `message` to answer, what the
     attempt before had done (`partial`), or the `systemContext`. `tools` had given them; `summarises`: its answer is a summary that
-    stands for what it was given.
+    stands for what it was given. `imported`: it is an answer of another system's agent, named by its position, as `lens` takes it;
+    what its session had been told is known, and not the system's text.
     """
 
     position: int
@@ -83,6 +84,7 @@ class SeenAnswer(TypedDict):
     within: list[str]
     tools: NotRequired[list[str]]
     summarises: NotRequired[bool]
+    imported: NotRequired[bool]
 
 
 class MomentAnswer(TypedDict):
@@ -104,8 +106,8 @@ class SeenInSession(SeenWhen):
     """A session with the text in its history. `ways` says how it came there.
 
     It was `told`, is its agent's `own`, came by a `tool`, by a `search` (a tool that shows sessions), was `inherited` with the
-    requester's transcript, or stands in a `summary` or in what the `system` says. `imported`: what the other system gave its agents
-    is not known, so no such run is among `seen`.
+    requester's transcript, or stands in a `summary`, in what the `system` says, or in another `line` of an import. `imported`: of what another system gave its agents
+    besides messages, nothing is known.
     """
 
     sessionKey: str
@@ -187,7 +189,7 @@ def origin(view: View, given: Origin) -> OriginAnswer:
     if given.seen:
         from intersession_actors.hindsight.debugger.recipients import Recipients  # noqa: PLC0415 - what rebuilds a context is much, and seldom asked for
 
-        before, recipients = before_of(given.cursor), Recipients(view, found, to, shows)
+        before, recipients = before_of(given.cursor), Recipients(view, found, given.words, to, shows)
         runs = recipients.runs(before)
         answer["seen"], answer["cursor"] = paged(runs, lambda one: one["position"], most_of(given.limit))
         if before is None:

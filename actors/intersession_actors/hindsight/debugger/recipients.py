@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from intersession_actors.hindsight.debugger.inputs.imported import ImportedSession
 from intersession_actors.hindsight.debugger.origin import (
     LookAnswer,
     OutsideAnswer,
@@ -19,12 +20,12 @@ from intersession_actors.owners.session.folding import session_at
 from intersession_actors.rules.disclosure.events import hidden_message
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.prompt.fencing import shortened
-from intersession_actors.rules.prompt.fitting import context_shown, shown_of
+from intersession_actors.rules.prompt.fitting import context_shown, shown_of, summarised
 from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_actors.rules.prompt.window import Transcript
 from intersession_events.basics.ids import session_stream
 from intersession_events.basics.plain_json import is_list, is_object, present
-from intersession_events.facts import AccessRecorded, Fit, Message, RunStarted, is_imported
+from intersession_events.facts import AccessRecorded, Fit, LineImported, Message, RunStarted, is_imported
 from intersession_events.facts.delivery import DeliveryState
 from intersession_events.log.log import Log
 from intersession_events.log.other_words import as_it_is
@@ -46,17 +47,16 @@ _NAMING: Final = ("sessionKey", "key", "keys")
 
 
 class Recipients:
-    """The recipients of the words of an answer, as the log stood at a position."""
+    """The recipients of the words of an answer, as the log stood at a position; of the given ones, if nobody said them."""
 
-    def __init__(self, view: View, found: Origin, to: int, shows: Shows | None) -> None:
+    def __init__(self, view: View, found: Origin, given: str, to: int, shows: Shows | None) -> None:
         self._view = view
         self._to = to
-        self._says = holds_as(found.match or "exact", found.words or "")
+        words = found.words or given
+        self._says = holds_as(found.match or "folded", words)
         self._sessions: dict[str, list[Holder]] = {}
         self._sent: dict[str, list[Holder]] = {}
-        if found.first is None:
-            return
-        rows = Origins(view.log).rows_holding(found, to)
+        rows = Origins(view.log).rows_holding(words, to)
         for holder in holders(view.log, rows, self._says, shows):
             view.is_seen(holder.session_key)
             if holder.route is None:
@@ -78,7 +78,7 @@ class Recipients:
             }
             if tools:
                 session["tools"] = tools
-            if any(is_imported(one.recorded.event) for one in some):
+            if any(map(_is_of_import, some)):
                 session["imported"] = True
             found.append(session)
         return found
@@ -149,10 +149,53 @@ class Recipients:
         return keys
 
     def runs(self, before: int | None) -> Iterator[SeenAnswer]:
-        """Yield the runs whose agents had the words in their input, newest first: each input is what `lens` rebuilds."""
+        """Yield the runs and imported answers whose agents had the words in their input, newest first: each input is that of `lens`."""
         last = self._to if before is None else min(self._to, before - 1)
         found = (self._runs_of(key, some[0].recorded, last) for key, some in self._sessions.items())
-        return heapq.merge(*map(reversed, found), key=lambda run: -run["position"])
+        imported = (self._answers_of(key, first, last) for key, first in self._imported().items())
+        return heapq.merge(*map(reversed, found), *imported, key=lambda run: -run["position"])
+
+    def _imported(self) -> dict[str, int]:
+        """Return the sessions whose imported answers may have had the words, each with the first position of these.
+
+        A subgraph is given messages that stand in its thread alone (IN-2).
+        """
+        found: dict[str, int] = {}
+        for key, some in self._sessions.items():
+            first = next((one.recorded.position for one in some if _is_of_import(one)), None)
+            if first is not None:
+                for each in (key, *sorted(self._view.reader.sessions.descendants(key))):
+                    found[each] = min(first, found.get(each, first))
+        sees = self._view.sees
+        return found if sees is None else {key: first for key, first in found.items() if sees(key)}
+
+    def _answers_of(self, key: str, first: int, last: int) -> Iterator[SeenAnswer]:
+        """Yield the imported answers of a session behind a position whose input had the words, newest first."""
+        log = as_it_is(self._view.log) if self._view.hides else self._view.log
+        session = ImportedSession(log, session_stream(key))
+        given = _ImportedInputs(self._says, self._view, key, session.messages)
+        for answer in reversed(session.answers):
+            context = session.input(answer).context if first < answer.position <= last else None
+            if context is None:
+                continue
+            summary, name = context.summary, f"#{answer.position}"
+            fit = None if summary is None else summarised(summary)
+            within, tools = given.within(
+                context, RunStarted(run_id=name, attempt=1, context_hash="", fit=fit)
+            )
+            if within and self._view.is_seen(key):
+                seen: SeenAnswer = {
+                    "position": answer.position,
+                    "timeMs": answer.time,
+                    "sessionKey": key,
+                    "runId": name,
+                    "attempt": 1,
+                    "within": within,
+                    "imported": True,
+                }
+                if tools:
+                    seen["tools"] = tools
+                yield seen
 
     def _runs_of(self, key: str, first: Recorded, last: int) -> list[SeenAnswer]:
         """Return the runs of a session, each by its last attempt that was given the words. The stream is folded once for all."""
@@ -244,6 +287,22 @@ class _Inputs:
         return self._says(all_of(hidden_message(message) if hides else message, str))
 
 
+class _ImportedInputs(_Inputs):
+    """The same of an import: of a graph, an input may lack messages that an earlier one had. So each is looked at beforehand."""
+
+    def __init__(
+        self, says: Callable[[str], bool], view: View, key: str, messages: Iterable[Message]
+    ) -> None:
+        super().__init__(says, view, key)
+        self._holding = {id(one) for one in messages if self._is_in(one)}
+        """Which they are: the session keeps them, so that no other object takes such an identity."""
+
+    def _held(self, context: RunContext, fit: Fit | None) -> list[Message]:
+        shown = context.transcript[fit.left_out if fit else 0 :]
+        has_none = self._holding.isdisjoint(map(id, shown))
+        return [] if has_none else [one for one in shown if id(one) in self._holding]
+
+
 def _behind(log: Log, stream: str, version: int, last: int) -> Iterator[Recorded]:
     """Yield the events of a stream behind a version, up to a position of the log."""
     while page := log.stream(stream, after=version, limit=_PAGE):
@@ -252,6 +311,11 @@ def _behind(log: Log, stream: str, version: int, last: int) -> Iterator[Recorded
                 return
             yield recorded
         version = page[-1].version
+
+
+def _is_of_import(holder: Holder) -> bool:
+    event = holder.recorded.event
+    return is_imported(event) or isinstance(event, LineImported)
 
 
 def _when(some: Iterable[Holder]) -> SeenWhen:

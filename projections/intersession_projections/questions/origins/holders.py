@@ -9,16 +9,19 @@ from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row
 from intersession_projections.basics.speakers import as_read
-from intersession_projections.questions.origins.hops import Reads, key_of, text_in
+from intersession_projections.questions.origins.hops import Reads, key_of, strings_in, text_in
 from intersession_projections.questions.origins.origins import Shows
 
-Way = Literal["told", "own", "tool", "search", "inherited", "system", "summary", "sent"]
+Way = Literal["told", "own", "tool", "search", "inherited", "system", "summary", "line", "sent"]
 """How words came to where they are: somebody told them to the session, its agent said them, a tool gave them, or a tool that shows
-other sessions; they came with the transcript of the requester, stand in what the system says beside a message, or in a summary of
-what was said earlier; or they went to a channel."""
+other sessions; they came with the transcript of the requester, stand in what the system says beside a message, in a summary of
+what was said earlier, or in a line of an import that is no message; or they went to a channel."""
 
 SHOWING: Final = frozenset({"sessions_history", "sessions_list", "sessions_search"})
 """Tools that show what was said in sessions."""
+
+SUMMARY: Final = "compaction"
+"""The kind of an imported line with a summary, which agents were given."""
 
 _AT_ONCE: Final = 256
 
@@ -42,7 +45,7 @@ def holders(
         for recorded in log.at(some):
             event = recorded.event
             key = event.session_key if isinstance(event, facts.DeliveryDecided) else key_of(recorded)
-            reads = str if shows is None else shows(key)
+            reads = str if shows is None else None if _is_operators(event) else shows(key)
             holder = None if reads is None else _holder(recorded, key, says, reads)
             if holder is not None:
                 yield holder
@@ -63,6 +66,8 @@ def _texts(event: facts.Event, reads: Reads) -> Iterator[tuple[Way, str]]:
     if isinstance(event, facts.RunCompleted) and event.covers is not None:
         yield "summary", reads(event.reply or "")
         return
+    if isinstance(event, facts.LineImported):
+        yield "summary" if event.kind == SUMMARY else "line", strings_in(event.source, reads)
     message = as_read(event)
     if message is not None:
         yield _way(message), all_of(message, reads)
@@ -73,6 +78,11 @@ def _texts(event: facts.Event, reads: Reads) -> Iterator[tuple[Way, str]]:
     if isinstance(event, facts.TranscriptGiven):
         for one in event.given:
             yield "inherited", all_of(one, reads)
+
+
+def _is_operators(event: facts.Event) -> bool:
+    """Whether an event is no part of a transcript, and so the operator's alone (FIND-1)."""
+    return isinstance(event, facts.LineImported) and event.kind != SUMMARY
 
 
 def _instructions(event: facts.RunQueued) -> tuple[str, ...]:

@@ -137,11 +137,17 @@ def _of_message(recorded: Recorded, message: facts.Message, says: Says, reads: R
 
 def text_in(message: facts.Message, reads: Reads) -> str:
     """Return all texts of a message as the caller reads them, with the arguments and results of tools."""
-    text = reads(facts.text_of(message))
     if message.role == "toolResult":
-        value = _value(text)
-        return text if value is None else "\n".join(_strings(value))
+        return strings_in(facts.text_of(message), reads)
+    text = reads(facts.text_of(message))
     return "\n".join(part for part in (text, *_called_with(message, reads)) if part)
+
+
+def strings_in(source: str, reads: Reads) -> str:
+    """Return all strings of some JSON as the caller reads them; what is none as it stands."""
+    text = reads(source)
+    value = _value(text)
+    return text if value is None else "\n".join(_strings(value))
 
 
 def _via(message: facts.Message) -> Via:

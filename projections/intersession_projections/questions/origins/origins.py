@@ -46,6 +46,7 @@ _PAGE: Final = 2000
 _LARGEST_PAGE: Final = 16_000
 _TOPICS: Final = facts.SAYING | facts.topics_of(facts.DeliveryDecided)
 _GIVEN: Final = facts.topics_of(facts.TranscriptGiven)
+_LINES: Final = facts.topics_of(facts.LineImported)
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -112,11 +113,11 @@ class Origins:
         found, left = self._shared(Phrase.of(" ".join(words)), part, within)
         return _origin(found, "shared", " ".join(words), left or cut)
 
-    def rows_holding(self, found: Origin, to: int) -> Iterator[Row]:
-        """Yield the rows of what was said, sent or handed over up to a position that may hold the words of an answer, in any case."""
-        phrase = Phrase.of(found.words or "")
+    def rows_holding(self, words: str, to: int) -> Iterator[Row]:
+        """Yield the rows of what was said, sent, handed over or imported up to a position that may hold words, in any case."""
+        phrase = Phrase.of(words)
         plain, everything = phrase.plainest(), len(phrase.words) - 1
-        for row in self._rows(Span(0, min(to, self._most_rows)), _TOPICS | _GIVEN):
+        for row in self._rows(Span(0, min(to, self._most_rows)), _TOPICS | _GIVEN | _LINES):
             if phrase.may_hold(row[4], plain) or phrase.may_share(row[4], everything):
                 yield row
 

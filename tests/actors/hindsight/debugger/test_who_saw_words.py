@@ -3,7 +3,6 @@
 import random
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any, Final
 
 import pytest
@@ -11,14 +10,12 @@ import pytest
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_actors.calls.service.callers import Caller
 from intersession_actors.hindsight.debugger.debugger import Debugger
-from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.hindsight.forking.carrying import carry_on
 from intersession_events.facts import DeliveryDone, RunStarted
 from support.any_log import Logs
 from support.as_caller import called_by
 from support.doors.command_line import ran
 from support.running import SEES_ALL, WAIT, merged, wait_for_number
-from support.story import Story
 
 MAIN, RESEARCH, DESK = "agent:main:main", "agent:research:main", "agent:desk:main"
 WORDS: Final = [
@@ -258,15 +255,3 @@ def test_erased_words_are_found_nowhere_any_more(log_url: str) -> None:
 
     assert "checkpoint" in erased
     assert (found["first"], found["seen"], found["sessions"], found["outside"]) == (None, [], [], [])
-
-
-@pytest.mark.clause("ANS-3")
-def test_a_session_of_an_import_says_that_its_runs_are_not_known(log_url: str) -> None:
-    story = Story(log_url)
-    story.open(MAIN)
-    story.say(MAIN, SECRET, source="one.jsonl:3")
-    with closing(story):
-        found = Debugger(View(story.reader())).origin(SECRET, seen=True)
-
-    assert [(one["sessionKey"], one["imported"]) for one in found["sessions"]] == [(MAIN, True)]
-    assert found["seen"] == []

@@ -15,6 +15,7 @@ const WAYS = {
   inherited: 'inherited',
   system: 'from the system',
   summary: 'in a summary',
+  line: 'in a line of its import that is no message',
 };
 /** @type {Record<string, string>} */
 const PARTS = {
@@ -24,6 +25,8 @@ const PARTS = {
   partial: 'what the attempt before had done',
   systemContext: 'the system’s text',
 };
+/** @param {Answers.SeenAnswer} run @param {string} part */
+const partOf = (run, part) => (run.imported && part === 'partial' ? 'what it had done since' : PARTS[part]);
 const COLUMNS = [
   ['w-pos', '#'],
   ['w-stream', 'Who'],
@@ -52,6 +55,15 @@ const Part = ({ title, children }) => html`
   <div class="sec"><h2>${title}</h2></div>
   <${Listed} caption=${title} columns=${COLUMNS} look="low">${children}<//>
 `;
+/** @param {Answers.SeenAnswer[]} seen */
+const givenTo = seen => {
+  const imported = seen.filter(one => one.imported).length;
+  const runs = seen.length - imported;
+  return [
+    ...(runs || !imported ? [counted(runs, 'run')] : []),
+    ...(imported ? [counted(imported, 'imported answer')] : []),
+  ].join(' and ');
+};
 /** @param {Answers.SeenInSession} one */
 const times = one => (one.count > 1 ? `, ${one.count} times, last at #${one.last.position}` : '');
 
@@ -60,7 +72,7 @@ export const Recipients = ({ found }) => {
   const { seen = [], sessions = [], outside = [], looks = [] } = found;
   if (![seen, sessions, outside, looks].some(some => some.length)) return html`<p class="note">Nobody saw them.</p>`;
   return html`
-    <${Part} title=${`Given to ${counted(seen.length, 'run')}${found.cursor ? ', and to earlier ones' : ''}`}>
+    <${Part} title=${`Given to ${givenTo(seen)}${found.cursor ? ', and to earlier ones' : ''}`}>
       ${seen.map(
         run => html`
           <${Row}
@@ -68,8 +80,14 @@ export const Recipients = ({ found }) => {
             at=${run.position}
             ms=${run.timeMs}
             who=${session(run.sessionKey, run.position)}
-            how=${html`<a class="t said" ...${link(href('run', run.runId, { at: run.position, tab: 'lens' }))}>
-              in ${run.within.map(part => PARTS[part]).join(', ')}${run.tools ? `, from ${run.tools.join(', ')}` : ''}
+            how=${html`<a
+              class="t said"
+              ...${link(
+                run.imported
+                  ? href('session', run.sessionKey, { at: run.position, lens: run.runId })
+                  : href('run', run.runId, { at: run.position, tab: 'lens' }),
+              )}>
+              in ${run.within.map(part => partOf(run, part)).join(', ')}${run.tools ? `, from ${run.tools.join(', ')}` : ''}
             </a>`} />
         `,
       )}
@@ -85,7 +103,7 @@ export const Recipients = ({ found }) => {
                   ms=${one.first.timeMs}
                   who=${session(one.sessionKey, one.first.position)}
                   how=${`${one.ways.map(way => WAYS[way]).join(', ')}${times(one)}${
-                    one.imported ? '. Imported: it has no runs' : ''
+                    one.imported ? '. Imported: what its agents were given besides messages is not known' : ''
                   }`} />
               `,
             )}

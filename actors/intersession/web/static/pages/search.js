@@ -49,30 +49,16 @@ const First = view((_, self) => {
     return made;
   });
   const found = state.found.value;
-  const first = found?.first;
-  if (!first) return null;
+  if (!found) return null;
+  const { first } = found;
   const who = async () => {
     const words = queried('words');
     const seen = await ask('origin', { words, seen: true });
     if (words === queried('words')) state.seen.value = seen;
   };
-  const address = first.runId
-    ? href('run', first.runId, { at: 'inRun' in first ? first.inRun : first.position })
-    : href('session', first.sessionKey, { at: first.position });
   return html`
     <p class="note first">
-      <b>First said</b> by <${Badge} lane=${laneOf(first.who)} small /> <b>${short(first.who)}</b>
-      ${first.to ? ` to ${short(first.to)}` : ''}, <${Time} ms=${first.timeMs} dated />
-      ${found.match === 'exact'
-        ? ''
-        : found.match === 'folded'
-          ? ', in other case'
-          : `, of it “${found.words}”`}: <a class="link" ...${link(address)}>
-        “${first.text.slice(0, 160)}” <span class="mono">#${first.position}</span>
-      </a>
-      ${found.hops.length
-        ? html` <span class="muted">It came to ${counted(found.hops.length, 'more message')}.</span>`
-        : ''}
+      ${first ? html`<${Said} found=${found} first=${first} />` : 'No message has these words in this order.'}
       ${state.seen.value ? null : html` <button class="btn" type="button" onClick=${who}>Who saw it?</button>`}
     </p>
     ${state.seen.value
@@ -80,6 +66,27 @@ const First = view((_, self) => {
       : null}
   `;
 });
+
+/** @param {{ found: Answers.OriginAnswer, first: NonNullable<Answers.OriginAnswer['first']> & { inRun?: number } }} given */
+const Said = ({ found, first }) => {
+  const address = first.runId
+    ? href('run', first.runId, { at: first.inRun ?? first.position })
+    : href('session', first.sessionKey, { at: first.position });
+  return html`
+    <b>First said</b> by <${Badge} lane=${laneOf(first.who)} small /> <b>${short(first.who)}</b>
+    ${first.to ? ` to ${short(first.to)}` : ''}, <${Time} ms=${first.timeMs} dated />
+    ${found.match === 'exact'
+      ? ''
+      : found.match === 'folded'
+        ? ', in other case'
+        : `, of it “${found.words}”`}: <a class="link" ...${link(address)}>
+      “${first.text.slice(0, 160)}” <span class="mono">#${first.position}</span>
+    </a>
+    ${found.hops.length
+      ? html` <span class="muted">It came to ${counted(found.hops.length, 'more message')}.</span>`
+      : ''}
+  `;
+};
 
 const NAMES = ['words', 'in', 'kind'];
 const COLUMNS = [

@@ -2,12 +2,14 @@
 import { batch, effect, html, signal, view } from '../base/drawing.js';
 import { counted, ended, short } from '../base/words.js';
 import { archivalName } from '../asking/about.js';
-import { href, link, queried, route } from '../asking/address.js';
+import { href, link, queried, route, setQuery } from '../asking/address.js';
 import { ask, moved } from '../asking/api.js';
 import { Failed, Loading } from '../parts/answers.js';
 import { Message } from '../parts/message.js';
 import { Position } from '../parts/moments.js';
 import { Badge, laneOf } from '../parts/speakers.js';
+import { Tabs } from '../parts/tabs.js';
+import { ImportedPrompt } from '../run/prompts.js';
 import { FileButton, files } from '../deeds/sharing.js';
 import { Text } from '../lists/filters.js';
 import { More, paged } from '../lists/paging.js';
@@ -31,6 +33,26 @@ const AtFilter = () => html`
  * }}
  */
 const nothingYet = () => ({ found: signal(null), error: signal(null), at: '', asked: 0, began: false });
+/** @type {[string, string][]} */
+const TABS = [
+  ['about', 'Session'],
+  ['lens', 'Prompt'],
+];
+// A run shows what was given in it on its own page. An imported answer has none, and is named by its place.
+/** @param {{ who: string, run: string }} given */
+const Given = ({ who, run }) => {
+  const title = `What ${short(who)} had been given`;
+  // On a narrow screen the panel stands below.
+  const show = () => {
+    setQuery({ lens: run });
+    requestAnimationFrame(() => document.getElementById('tab-panel')?.scrollIntoView({ block: 'nearest' }));
+  };
+  return run.startsWith('#')
+    ? html`
+        <button type="button" class="num-link" title=${title} onClick=${show}>prompt</button>
+      `
+    : html`<a class="num-link" title=${title} ...${link(href('run', run, { tab: 'lens', lens: run }))}>prompt</a>`;
+};
 /** @type {View<{ id: string }>} */
 export const Session = view(({ id }, self) => {
   const state = self.once(() => ({
@@ -80,6 +102,7 @@ export const Session = view(({ id }, self) => {
     self.onEnd(() => clearTimeout(timer));
   }
   const found = state.found.value;
+  const lens = queried('lens');
   const session = /** @type {Spoken | undefined} */ (found?.sessions[0]);
   if (state.error.value)
     return html`
@@ -126,20 +149,26 @@ export const Session = view(({ id }, self) => {
                   key=${message.id}
                   message=${message}
                   owner=${session.key}
-                  given=${(/** @type {string} */ runId) => html`
-                    <a
-                      class="num-link"
-                      title=${`What ${short(session.key)} had been given`}
-                      ...${link(href('run', runId, { tab: 'lens', lens: runId }))}>
-                      prompt
-                    </a>
-                  `} />
+                  given=${(/** @type {string} */ run) => html`<${Given} who=${session.key} run=${run} />`} />
               `,
             )
           : html`<p class="muted">Nothing was said yet.</p>`}
       </section>
       <aside class="panel" aria-label="About the session">
-        <div class="tp">
+        ${lens
+          ? html`
+              <${Tabs}
+                label="What to see of the session"
+                id="tab-panel"
+                tabs=${TABS}
+                tab="lens"
+                choose=${() => setQuery({ lens: '' })} />
+              <div class="tp" id="tab-panel" role="tabpanel" aria-labelledby="tab-lens" tabindex="0">
+                <${ImportedPrompt} run=${lens} />
+              </div>
+            `
+          : null}
+        <div class="tp" hidden=${Boolean(lens)}>
           <div class="sec">
             <h2>Session</h2>
             <dl class="kv">

@@ -41,7 +41,8 @@ const injected = origin =>
   origin?.kind === 'internal_system' ? `in the words of ${origin.editedBy ?? 'the operator'}` : '';
 
 // What a message says of itself: who said it, and to whom. `given` leads to what its speaker had been given,
-// `caller` is who called, where that was by no session: the message itself does not say it.
+// `caller` is who called, where that was by no session: the message itself does not say it. An import's answer stands
+// for its run.
 /**
  * @param {{
  *   message: Message,
@@ -80,6 +81,7 @@ export const Message = ({ message, owner, at, turn, isNew, given: prompt, caller
               : [message.role, 'c-grey', ''];
   const tool = message.role === 'toolResult' || calls(message.content).length > 0;
   const text = textOf(message.content);
+  const run = message.runId ?? (message.position && `#${message.position}`);
   return html`
     <div class=${`msg ${colour} ${tool ? 'tool' : ''} ${isNew ? 'here' : ''}`}>
       <div class="by">
@@ -96,7 +98,7 @@ export const Message = ({ message, owner, at, turn, isNew, given: prompt, caller
         ${how ? html`<span>${how}</span>` : null}
         <span class="p">${at ? `#${at}` : message.timestamp ? html`<${Time} ms=${message.timestamp} />` : ''}</span>
         ${isNew ? html`<span class="newm">new</span>` : null}
-        ${prompt && message.role === 'assistant' && message.runId ? prompt(message.runId) : null}
+        ${prompt && message.role === 'assistant' && run ? prompt(run) : null}
       </div>
       ${text ? (message.role === 'toolResult' ? html`<${Long} text=${gave(text)} />` : html`<p>${text}</p>`) : null}
       ${calls(message.content).map(call => html`<${Long} text=${`${call.name} ${given(parsed(call.arguments))}`} />`)}

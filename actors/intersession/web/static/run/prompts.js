@@ -7,7 +7,7 @@ import { loaded } from '../asking/remembered.js';
 import { Failed, Loading } from '../parts/answers.js';
 import { Shield } from '../parts/icons.js';
 import { Message } from '../parts/message.js';
-import { Time } from '../parts/moments.js';
+import { Position, Time } from '../parts/moments.js';
 import { Seg } from '../parts/tabs.js';
 
 // Shows what an agent was given in a run: at the run's own place, where it is one of the run that is looked at.
@@ -117,18 +117,34 @@ const Transcript = view(({ found, asked }, self) => {
   `;
 });
 
-/** @param {{ found: Answers.LensAnswer, asked: Record<string, any>, place: Place, ahead: boolean }} given */
+// Of an imported answer, on the page of its session, which has no place of a run.
+/** @type {View<{ run: string }>} */
+export const ImportedPrompt = view(({ run }, self) => {
+  const found = loaded(self, 'lens', run, stop => ask('lens', { run }, { signal: stop }));
+  if (!found) return html`<${Loading}/>`;
+  return found.error
+    ? html`<${Failed} error=${found.error} retry=${found.again} />`
+    : html`<${Prompt} found=${found} asked=${{ run }} />`;
+});
+
+/** @param {{ found: Answers.LensAnswer, asked: Record<string, any>, place?: Place, ahead?: boolean }} given */
 const Prompt = ({ found, asked, place, ahead }) => {
   const who = short(found.sessionKey);
   return html`
     <div>
       <p class="as">
         <span>
-          ${ahead ? `What ${who} is about to be given` : `What ${who} was given`}, attempt ${found.attempt}
+          ${ahead ? `What ${who} is about to be given` : `What ${who} was given`}${found.imported
+            ? ''
+            : `, attempt ${found.attempt}`}
         </span>
-        <button type="button" class="num-link" onClick=${() => place.toPosition(found.place.position)}>
-          #${found.place.position}
-        </button>
+        ${place
+          ? html`
+              <button type="button" class="num-link" onClick=${() => place.toPosition(found.place.position)}>
+                #${found.place.position}
+              </button>
+            `
+          : html`<${Position} at=${found.place.position} />`}
       </p>
       <div class="sec">
         ${found.imported

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.hindsight.debugger.inputs.imported import imported_input
+from intersession_actors.hindsight.debugger.inputs.imported import ImportedSession
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.outside.agents.turn import Turn
 from intersession_actors.owners.session.folding import past_context
@@ -135,7 +135,7 @@ def _of_import(view: View, found: _Answered, key: str, attempt: int | None) -> A
     if attempt not in {None, 1}:
         raise invalid("attempt", f"run {found.run_id} was imported, and has attempt 1 alone")
     stored = as_it_is(view.log) if view.hides else view.log
-    given = imported_input(stored, found.at)
+    given = ImportedSession(stored, found.at.stream).input(found.at)
     context = given.context
     summary = None if context is None else context.summary
     return Attempt(

@@ -1,14 +1,18 @@
 """The input of an agent that another system had run, as far as its record says: what its session had been told (LENS-3)."""
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import msgspec
 
 from intersession_actors.rules.prompt.fitting import Summary
-from intersession_actors.rules.prompt.transcript import RunContext, context_hash
+from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_events.basics.ids import session_stream
 from intersession_events.facts import (
+    Event,
     LineImported,
     Message,
     MessageRecorded,
@@ -27,7 +31,7 @@ NOT_KNOWN: Final = (
 
 
 class ImportedInput(NamedTuple):
-    """`context` is None where nothing had been said before; `problem` says what an import can't know."""
+    """`context` is None where nothing had been said before, and has no hash; `problem` says what an import can't know."""
 
     context: RunContext | None
     model: str | None
@@ -49,105 +53,157 @@ class _Graph(msgspec.Struct, frozen=True):
     checkpoint: str | None = None
 
 
+class _Step(NamedTuple):
+    """A checkpoint of a graph: what was taken out of its state up to there, and what its thread had given it."""
+
+    parent: str | None = None
+    removed: frozenset[str] = frozenset()
+    given: frozenset[str] = frozenset()
+
+
 _DECODE: Final = msgspec.json.Decoder(_Line).decode
 _NOTHING: Final = _Line()
+_BEGUN: Final = _Step()
 
 
-def imported_input(log: ReadsEvents, at: Recorded) -> ImportedInput:
-    """Return what an agent had when it gave the imported answer at `at`; of any other message, what it had with it."""
-    told = _Session(log, at)
-    said, missing = told.said()
-    problem = f"{NOT_KNOWN}. {missing}" if missing else NOT_KNOWN
-    number = next((each for each in reversed(range(len(said))) if said[each].role == "user"), len(said) - 1)
-    if number < 0:
-        return ImportedInput(None, told.model, f"{problem}. Nothing had been said before")
-    transcript, message, partial = said[:number], said[number], tuple(said[number + 1 :])
-    summary = told.summary
-    if summary is not None and summary.messages > number:
-        summary = msgspec.structs.replace(summary, messages=number)
-    context = RunContext(
-        message=message,
-        transcript=transcript,
-        partial=partial,
-        system_context="",
-        hash=context_hash(transcript, message, partial, ""),
-        version=at.version,
-        summary=summary,
-    )
-    return ImportedInput(context, told.model, problem)
+class _Generation:
+    """The messages of one session id, and its compactions, each by its version."""
+
+    def __init__(self) -> None:
+        self.versions: list[int] = []
+        self.messages: list[Message] = []
+        self.numbers: dict[str, int] = {}
+        """Of each message by its id."""
+        self.compactions: list[tuple[int, Summary]] = []
+
+    def take(self, version: int, event: Event) -> None:
+        message = message_in(event)
+        if message is not None:
+            self.numbers.setdefault(message.id, len(self.messages))
+            self.versions.append(version)
+            self.messages.append(message)
+        elif isinstance(event, LineImported) and event.kind == "compaction":
+            line = _line(event)
+            kept = self.numbers.get(line.first_kept_entry_id or "")
+            if kept is not None and line.summary:
+                summary = Summary(run_id=event.entry_id or "", messages=kept, tokens=0, text=line.summary)
+                self.compactions.append((version, summary))
 
 
-class _Session:
-    """A session's record up to a message: its messages in their order, and the lines that took some out or put some before."""
+class ImportedSession:
+    """A session's record: its messages in their order, and the lines that took some out or put some before. It is read once."""
 
-    summary: Summary | None = None
-
-    def __init__(self, log: ReadsEvents, at: Recorded) -> None:
+    def __init__(self, log: ReadsEvents, stream: str) -> None:
         self._log = log
-        self._at = at
-        self._all = log.stream(at.stream)
-        asked = next(event for one in self._all if one.version == at.version and (event := _imported(one)))
-        self._line = _line(asked)
+        self._messages: dict[int, tuple[Recorded, MessageRecorded]] = {}
+        self._generations = defaultdict[str, _Generation](_Generation)
+        self._checkpoints: dict[str | None, _Line] = {}
+        self._steps: dict[str | None, _Step] = {}
+        self._thread = ""
+        for one in log.stream(stream):
+            event = one.event
+            if (said := _imported(one)) is not None:
+                self._messages[one.version] = one, said
+            if isinstance(event, SessionOpened):
+                self._thread = self._thread or event.spawned_by or ""
+            elif isinstance(event, LineImported) and event.kind == "checkpoint":
+                self._checkpoints[event.entry_id] = _line(event)
+            session_id = generation_of(event)
+            if session_id is not None:
+                self._generations[session_id].take(one.version, event)
+
+    @property
+    def answers(self) -> list[Recorded]:
+        """The imported answers, the first one first."""
+        return [one for one, event in self._messages.values() if event.message.role == "assistant"]
+
+    @property
+    def messages(self) -> Iterator[Message]:
+        """All messages that any answer may have been given: its own, and its thread's."""
+        for generation in self._generations.values():
+            yield from generation.messages
+        yield from (one for _, one in self._of_thread)
+
+    def input(self, at: Recorded) -> ImportedInput:
+        """Return what an agent had when it gave the imported answer at `at`; of any other message, what it had with it."""
+        _, asked = self._messages[at.version]
+        own = self._generations[asked.session_id]
         until = at.version - 1 if asked.message.role == "assistant" else at.version
-        answers = (
-            each.message
-            for one in self._all
-            if one.version >= at.version and (each := _imported(one)) is not None
+        said = own.messages[: bisect_right(own.versions, until)]
+        summary = next((one for version, one in reversed(own.compactions) if version <= until), None)
+        problem, graph = NOT_KNOWN, _line(asked).langgraph
+        if graph is not None:
+            summary = None
+            said, missing = self._of_graph(said, graph.checkpoint, at.position)
+            if missing:
+                lost = f"{counted(missing, 'message')} that its thread gave it stand in a branch that was given up"
+                problem = f"{problem}. {lost}"
+        number = next(
+            (each for each in reversed(range(len(said))) if said[each].role == "user"), len(said) - 1
         )
-        self.model = next((one.model for one in answers if one.role == "assistant"), None)
-        """The model of the answer."""
-        self._own = [
-            one.event
-            for one in self._all
-            if one.version <= until and generation_of(one.event) == asked.session_id
-        ]
+        if number < 0:
+            return ImportedInput(None, self._model(at), f"{problem}. Nothing had been said before")
+        if summary is not None and summary.messages > number:
+            summary = msgspec.structs.replace(summary, messages=number)
+        context = RunContext(
+            message=said[number],
+            transcript=said[:number],
+            partial=tuple(said[number + 1 :]),
+            system_context="",
+            hash="",
+            version=at.version,
+            summary=summary,
+        )
+        return ImportedInput(context, self._model(at), problem)
 
-    def said(self) -> tuple[list[Message], str]:
-        """Return what the agent was given, and in words what of it is not at hand."""
-        said = [message for event in self._own if (message := message_in(event)) is not None]
-        if (graph := self._line.langgraph) is not None:
-            return self._of_graph(said, graph.checkpoint)
-        for event in self._own:
-            if isinstance(event, LineImported) and event.kind == "compaction":
-                self._compacted(said, event.entry_id or "", _line(event))
-        return said, ""
+    def _model(self, at: Recorded) -> str | None:
+        """Return the model of the answer."""
+        _, asked = self._messages[at.version]
+        if asked.message.role == "assistant":
+            return asked.message.model
+        behind = (one.message for version, (_, one) in self._messages.items() if version > at.version)
+        return next((one.model for one in behind if one.role == "assistant"), None)
 
-    def _compacted(self, said: Sequence[Message], entry: str, line: _Line) -> None:
-        kept = [number for number, one in enumerate(said) if one.id == line.first_kept_entry_id]
-        if kept and line.summary:
-            self.summary = Summary(run_id=entry, messages=kept[0], tokens=0, text=line.summary)
+    def _of_graph(
+        self, said: list[Message], checkpoint: str | None, position: int
+    ) -> tuple[list[Message], int]:
+        """Leave out what earlier steps of the message's own branch took out of the state; put before it what its thread gave.
 
-    def _of_graph(self, said: list[Message], checkpoint: str | None) -> tuple[list[Message], str]:
-        """Leave out what earlier steps of the message's own branch took out of the state; put before it what its thread gave."""
-        lines = {
-            one.event.entry_id: _line(one.event)
-            for one in self._all
-            if isinstance(one.event, LineImported) and one.event.kind == "checkpoint"
-        }
+        The number is of messages that its thread gave it and that are not at hand.
+        """
+        step = self._step(checkpoint)
         # What the step of the message itself took out was there for it.
-        step = lines.pop(checkpoint, _NOTHING)
-        removed, given = set[str](), set(step.given or ())
-        while (step := lines.pop(step.parent_id, _NOTHING)) is not _NOTHING:
-            removed.update(step.removed or ())
-            given.update(step.given or ())
+        removed = self._step(step.parent).removed
         own = {_own_id(one): one for one in said if one.id not in removed}
-        if not given:
-            return [*own.values()], ""
+        if not step.given:
+            return [*own.values()], 0
         there = {
             name: own.pop(name, one)
-            for one in self._of_thread()
-            if (name := _own_id(one)) in given or name in own
+            for place, one in self._of_thread
+            if place < position and ((name := _own_id(one)) in step.given or name in own)
         }
-        missing = len(given - there.keys())
-        lost = f"{counted(missing, 'message')} that its thread gave it stand in a branch that was given up"
-        return [*there.values(), *own.values()], lost if missing else ""
+        return [*there.values(), *own.values()], len(step.given - there.keys())
 
-    def _of_thread(self) -> Iterator[Message]:
-        opened = next((one.event for one in self._all if isinstance(one.event, SessionOpened)), None)
-        if opened is not None and opened.spawned_by is not None:
-            for one in self._log.stream(session_stream(opened.spawned_by)):
-                if one.position < self._at.position and (event := _imported(one)) is not None:
-                    yield event.message
+    def _step(self, checkpoint: str | None) -> _Step:
+        """Return the step of a checkpoint, which goes on from that of its parent."""
+        path: list[tuple[str | None, _Line]] = []
+        name = checkpoint
+        while (line := self._checkpoints.pop(name, None)) is not None:
+            path.append((name, line))
+            name = line.parent_id
+        for name, line in reversed(path):
+            before = self._steps.get(line.parent_id, _BEGUN)
+            self._steps[name] = _Step(
+                parent=line.parent_id,
+                removed=before.removed.union(line.removed or ()),
+                given=before.given.union(line.given or ()),
+            )
+        return self._steps.get(checkpoint, _BEGUN)
+
+    @cached_property
+    def _of_thread(self) -> list[tuple[int, Message]]:
+        events = self._log.stream(session_stream(self._thread)) if self._thread else ()
+        return [(one.position, event.message) for one in events if (event := _imported(one)) is not None]
 
 
 def _imported(recorded: Recorded) -> MessageRecorded | None:
