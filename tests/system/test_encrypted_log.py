@@ -592,7 +592,7 @@ def test_what_was_written_before_is_encrypted_where_it_stands(booth: Booth, tmp_
 
 
 @pytest.mark.ci
-@pytest.mark.clause("CRYPT-7")
+@pytest.mark.clause("CRYPT-7", "COPY-1")
 def test_copies_in_the_folder_that_are_in_clear_are_named(booth: Booth, tmp_path: Path) -> None:
     written_in_clear(booth)
     with open_log(booth.url, read_only=True) as log:
@@ -606,9 +606,16 @@ def test_copies_in_the_folder_that_are_in_clear_are_named(booth: Booth, tmp_path
     assert [one for one in done.json["notReached"] if "in its folder" in one] == [
         "copies of the log in its folder, delete them: before.db"
     ]
-    (folder / "before.db").unlink()
     with open_log(booth.url, read_only=True) as log:
         back_up(log, folder / "behind.db")
+        first = min(one.position for one in log.all() if may_say(one.event))
+    before, behind = (
+        ran("backup", folder / f"{name}.db", "--store", booth.url, "--json") for name in ("before", "behind")
+    )
+    assert (before.json["clearFrom"], behind.json["clearFrom"]) == (first, None)
+    assert f"it has words in clear, from #{first} on" in before.err
+    assert "in clear" not in behind.err
+    (folder / "before.db").unlink()
     assert not any("in its folder" in one for one in applied(booth, tmp_path).json["notReached"])
 
 

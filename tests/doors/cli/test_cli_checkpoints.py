@@ -11,7 +11,7 @@ from intersession import SessionSystem, echo
 from support.doors.command_line import DemoLog, ran
 from support.doors.gateway_live import LiveGateway
 from support.rows import edited
-from support.running import WAIT, Booth
+from support.running import WAIT, Booth, Gate
 
 
 def configured(folder: Path, **checkpoints: Any) -> Path:
@@ -81,6 +81,28 @@ def test_a_checkpoint_taken_by_hand_is_signed_and_proves_the_log_with_its_public
     assert signed.json["checkpoints"]["signedUpTo"] >= taken.json["position"]
     assert "those signatures were not checked" in unchecked.out
     assert "as published up to" in published.out
+
+
+@pytest.mark.clause("CHECK-1")
+def test_a_checkpoint_that_is_neither_signed_nor_published_says_so(booth: Booth, tmp_path: Path) -> None:
+    """Without the host's configuration it looked like one of the host's."""
+    gate = Gate()
+    system = booth.start({"main": gate.saying("held")})
+    system.inbound(channel="x", chat_id="1", sender="ann", text="hold")
+    gate.reached()
+    system.close(grace=0)
+    gate.open()
+    file, _ = new_key(tmp_path)
+    config = configured(tmp_path, keyFile=str(file), publish={"file": str(tmp_path / "published")})
+
+    plain = ran("checkpoint", "--store", booth.url, "--json")
+    made = ran("checkpoint", "--store", booth.url, "--config", config)
+
+    assert plain.exit_code == made.exit_code == 0
+    assert "it is not signed: name a key as checkpoints.keyFile in the file of --config" in plain.err
+    assert "it is published nowhere" in plain.err
+    assert "went on with 1 open run as far as it has their agents" in plain.err
+    assert "it is" not in made.err
 
 
 @pytest.mark.clause("CHECK-4")

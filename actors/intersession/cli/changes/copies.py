@@ -33,6 +33,7 @@ from intersession_events.log.verifying.verification import verify_log
 from intersession_events.proofs.published import Published, published_in
 from intersession_events.proofs.signatures import Trusted, trusted_keys
 from intersession_events.stores.backup import back_up
+from intersession_events.stores.keys.keyring import clear_from
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.views.access_receipts import COPIED
 
@@ -106,6 +107,15 @@ def backup(
             except LogRewritten as error:
                 return _refused(error, file)
         has_receipt = source is not None or _noted(common, done.position)
+        clear = _clear_from(taken_from, file)
+        if clear is not None:
+            Screen().note(
+                safe(
+                    f"note: it has words in clear, from #{clear} on, which the log keeps encrypted: such a copy keeps "
+                    "them. Make a new one, and delete this one",
+                    "yellow",
+                )
+            )
         if follow:
             return _followed(copy, taken_from, done, every, published)
     if verify:
@@ -120,6 +130,7 @@ def backup(
         "verified": "all" if verify else "new",
         "bytes": file.stat().st_size,
         "receipt": has_receipt,
+        "clearFrom": clear,
     }
 
     def show(on: Screen) -> None:
@@ -127,6 +138,18 @@ def backup(
         _say_unnoted(on, has_receipt=has_receipt)
 
     return Answer(value, show)
+
+
+def _clear_from(source: CopySource, file: Path) -> int | None:
+    """Return where a copy has the first words in clear of a log that is encrypted: from before it was (CRYPT-7).
+
+    A continuation takes over what is new and what was erased. It can't tell through a gateway, which gives no keys.
+    """
+    keys = source.keys if isinstance(source, LogSource) else None
+    if keys is None:
+        return None
+    with SqliteLog(file, read_only=True) as copied:
+        return clear_from(keys, copied.query)
 
 
 def _noted(common: Common, position: int) -> bool:

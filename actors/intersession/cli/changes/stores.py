@@ -1,7 +1,7 @@
 """`intersession migrate`, `rebuild` and `checkpoint`: another store, rebuilt views, and a proof."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from typing import Annotated
 
@@ -12,6 +12,8 @@ from intersession.cli.host.reading import folding, store_url
 from intersession.cli.shell.answer import COMMON, OK, READING, Answer, Common, Json, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.owners.session.snapshots import long_sessions, take_snapshots
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.rules.config.host import Publish
 from intersession_actors.rules.disclosure.redaction import redact_raw
 from intersession_events.basics.machine import monotonic_s
 from intersession_events.basics.plain_json import JsonObject
@@ -178,13 +180,15 @@ def checkpoint(*, note: bool = False, reading: Reading = READING) -> Answer:
     """Take a checkpoint: a proof of all that is in the log by now.
 
     What is in it up to here can't be reordered or cut without a trace. Where the log has a host, that one takes
-    it. If nothing is new, the last one is shown again. It is signed and published as the
-    configuration says; witnesses and an authority for timestamps have ten seconds to answer.
+    it; else this command is its host for so long, and goes on with open runs. If nothing is new, the last one is
+    shown again. It is signed and published as the configuration says, and a note tells where that says neither;
+    witnesses and an authority for timestamps have ten seconds to answer.
 
     Args:
         note: Print it as a signed note, as other tools for transparency logs check it.
     """
     with operator_of(reading) as operator:
+        went_on = sum(operator.reader.runs.open_by_status().values()) if operator.here else 0
         answer = operator.call("checkpoints.take", {})
         until = monotonic_s() + _ANSWER_SECONDS
         while answer.get("waitingFor") and monotonic_s() < until:
@@ -194,6 +198,8 @@ def checkpoint(*, note: bool = False, reading: Reading = READING) -> Answer:
         raise UsageError(
             "--note: the checkpoint is not signed; name a key as checkpoints.keyFile (`intersession keys new FILE`)"
         )
+    for said in _unsaid(answer, reading, went_on, here=operator.here):
+        Screen().note(safe(f"note: {said}", "yellow"))
 
     def show(screen: Screen) -> None:
         for target in answer.get("waitingFor") or ():
@@ -210,3 +216,15 @@ def checkpoint(*, note: bool = False, reading: Reading = READING) -> Answer:
         screen.dim(f"  {answer['hash']}")
 
     return Answer(answer, show)
+
+
+def _unsaid(answer: JsonObject, reading: Reading, went_on: int, *, here: bool) -> Iterator[str]:
+    """Yield what a checkpoint does not show of itself: that it is not signed, or not published, and what was done besides."""
+    file = "the file of --config" if here else "the configuration of its host"
+    if not answer.get("keyId"):
+        yield f"it is not signed: name a key as checkpoints.keyFile in {file}"
+    if here and load_config(reading.config).config.checkpoints.publish == Publish():
+        yield f"it is published nowhere: name a place as checkpoints.publish in {file}"
+    if went_on:
+        runs = counted(went_on, "open run")
+        yield f"no host was there: this command was it, and went on with {runs} as far as it has their agents"

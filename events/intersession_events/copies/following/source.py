@@ -72,6 +72,8 @@ class LogSource:
     def __init__(self, log: PortableLog) -> None:
         self._log = log
         self.shown = log.path
+        self.keys = log.keys
+        """The keys of its words, where it is kept encrypted."""
 
     @contextmanager
     def reading(self) -> Generator[Reads]:

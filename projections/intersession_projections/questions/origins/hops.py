@@ -144,7 +144,7 @@ def text_in(message: facts.Message, reads: Reads) -> str:
 
 
 def strings_in(source: str, reads: Reads) -> str:
-    """Return all strings of some JSON as the caller reads them; what is none as it stands."""
+    """Return all strings of some JSON as the caller reads them; another text as it stands."""
     text = reads(source)
     value = _value(text)
     return text if value is None else "\n".join(_strings(value))

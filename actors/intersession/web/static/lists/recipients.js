@@ -55,6 +55,8 @@ const Part = ({ title, children }) => html`
   <div class="sec"><h2>${title}</h2></div>
   <${Listed} caption=${title} columns=${COLUMNS} look="low">${children}<//>
 `;
+/** @param {Answers.SeenAnswer} run */
+const fromTools = run => (run.tools ? [run.tools.join(', ')] : []);
 /** @param {Answers.SeenAnswer[]} seen */
 const givenTo = seen => {
   const imported = seen.filter(one => one.imported).length;
@@ -87,7 +89,7 @@ export const Recipients = ({ found }) => {
                   ? href('session', run.sessionKey, { at: run.position, lens: run.runId })
                   : href('run', run.runId, { at: run.position, tab: 'lens' }),
               )}>
-              in ${run.within.map(part => partOf(run, part)).join(', ')}${run.tools ? `, from ${run.tools.join(', ')}` : ''}
+              ${[`in ${run.within.map(part => partOf(run, part)).join(', ')}`, ...fromTools(run)].join(', from ')}
             </a>`} />
         `,
       )}

@@ -67,7 +67,7 @@ const First = view((_, self) => {
   `;
 });
 
-/** @param {{ found: Answers.OriginAnswer, first: NonNullable<Answers.OriginAnswer['first']> & { inRun?: number } }} given */
+/** @param {{ found: Answers.OriginAnswer, first: Answers.HopAnswer & { inRun?: number } }} given */
 const Said = ({ found, first }) => {
   const address = first.runId
     ? href('run', first.runId, { at: first.inRun ?? first.position })
