@@ -263,7 +263,7 @@ def test_the_page_of_an_imported_session_shows_what_each_answer_was_given(tmp_pa
         page = tab.page
         page.goto(address)
         page.get_by_role("link", name="Sessions", exact=True).click()
-        page.get_by_role("link", name="user-42").first.click()
+        page.locator("tbody a").first.click()
         page.get_by_role("button", name="prompt").last.click()
         panel = page.get_by_label("About the session")
         expect(panel).to_contain_text("not byte for byte what the model was given")
