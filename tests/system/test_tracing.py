@@ -1,5 +1,6 @@
 """Spans of OpenTelemetry, seen by the SDK's in-memory exporter: names, attributes, parents and links, and no words."""
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,15 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from intersession import DeliveryRefused, MemoryChannel, Outbound, Reply, SessionSystem, Turn, Usage
-from intersession_events.facts import DeliveryDone, DeliveryFailed, ExchangeClosed, SpawnClosed
+from intersession_events.facts import (
+    DeliveryDone,
+    DeliveryFailed,
+    ExchangeAccepted,
+    ExchangeClosed,
+    SpawnClosed,
+)
+from intersession_events.log.recorded import Recorded, parts_in
+from intersession_events.stores.library.frontier import Frontier
 from support.running import QUIET, SEES_ALL, WAIT, merged, wait_for, wait_for_number
 
 MAIN = "agent:main:main"
@@ -164,6 +173,30 @@ def test_a_sub_agent_is_part_of_the_spawn_that_its_requester_made(log_url: str) 
     runs = traced.spans("invoke_agent main")
     assert parent_of(spawn) == id_of(runs[0])
     assert id_of(spawn) in {parent_of(run) for run in runs[1:]}
+
+
+def test_an_agent_that_is_called_at_once_is_part_of_the_exchange_all_the_same(
+    log_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its span began a trace of its own, where the agent was faster than the thread that tells of commits."""
+    is_called, tell = threading.Event(), Frontier.tell_others
+
+    def late(self: Frontier, recorded: Sequence[Recorded]) -> None:
+        if any(isinstance(one.event, ExchangeAccepted) for one in parts_in(recorded)):
+            assert is_called.wait(WAIT)
+        tell(self, recorded)
+
+    def called(turn: Turn) -> Reply:
+        is_called.set()
+        return answers(turn)
+
+    monkeypatch.setattr(Frontier, "tell_others", late)
+    traced = Traced(log_url, {"main": asks, "ops": called})
+    traced.system.inbound(channel="telegram", chat_id="1", sender="ann", text="ask ops", wait=WAIT)
+    wait_for(traced.system, ExchangeClosed)
+
+    (asked,), (exchange,) = traced.spans("invoke_agent ops"), traced.spans("exchange")
+    assert parent_of(asked) == id_of(exchange)
 
 
 async def test_what_an_agent_does_is_part_of_its_run(log_url: str) -> None:

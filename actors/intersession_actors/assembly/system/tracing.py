@@ -52,7 +52,8 @@ class Tracing:
         self._told = False
         self._spans = Spans(self._start, contents=lambda: settings().contents)
         self._current: Tracer | None = None
-        self.stop: Callable[[], None] = log.on_committed(self.take)
+        # First: an agent is called as soon as its start is acknowledged, and its span needs the one that it is part of.
+        self.stop: Callable[[], None] = log.on_committed(self.take, first=True)
 
     @property
     def _otel(self) -> Any:  # a module that not every host has
