@@ -12,11 +12,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from intersession import MemoryChannel, SessionSystem
 from intersession.gateway.metrics import COUNTERS, GAUGES
-from intersession_events.facts import DeliveryDone, DeliveryFailed, ExchangeClosed
+from intersession_events.facts import DeliveryDecided, DeliveryDone, DeliveryFailed, ExchangeClosed
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, WAIT, LiveGateway
 from support.hosts_code import broken, parrot, refuses
 from support.paths import DOCS
 from support.running import QUIET, SEES_ALL, merged, wait_for
+from support.soaking import until
 
 PAGE = DOCS / "howto" / "monitoring.md"
 MAIN = "agent:main:main"
@@ -62,6 +63,9 @@ def test_the_numbers_are_those_of_what_happened(live: LiveGateway) -> None:
     system.tools(MAIN).call("sessions_send", {"agentId": "ops", "message": "a", "timeoutSeconds": WAIT})
     wait_for(system, ExchangeClosed)
     speak(system, "nowhere", deliver=True)
+    wait_for(system, DeliveryDecided, lambda decided: decided.route.channel == "nowhere")
+    # Who waits for a run may know of its end before it is counted.
+    until(lambda: values(scraped(live).text).get(("intersession_runs_total", "ok")) == 3)
 
     answer = scraped(live)
     found = values(answer.text)
