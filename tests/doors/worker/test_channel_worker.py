@@ -69,12 +69,14 @@ def test_a_worker_calls_the_url_of_a_channel_that_its_configuration_has() -> Non
 class Bots:
     """A log with a writer and workers in processes of their own; `folder` steers the workers' channels and shows what they sent."""
 
-    def __init__(self, url: str, folder: Path) -> None:
+    def __init__(self, url: str, folder: Path, alive_s: int) -> None:
         self.url = url
         self.folder = folder
         self.config = folder / "host.json"
         channels = {name: {"worker": True} for name in ("telegram", "keyed")}
-        config = merged(SEES_ALL, WITH_WORKERS, {"runs": {"workerAliveSeconds": 2}, "channels": channels})
+        config = merged(
+            SEES_ALL, WITH_WORKERS, {"runs": {"workerAliveSeconds": alive_s}, "channels": channels}
+        )
         self.config.write_text(json.dumps(config), encoding="utf-8")
         self.address = ""
         self.running: list[Any] = []
@@ -131,8 +133,14 @@ class Bots:
 
 
 @pytest.fixture
-def bots(log_url: str, tmp_path: Path) -> Iterator[Bots]:
-    opened = Bots(log_url, tmp_path)
+def alive_s() -> int:
+    """How long a worker may be silent: longer than a writer takes to start on a busy machine."""
+    return 30
+
+
+@pytest.fixture
+def bots(log_url: str, tmp_path: Path, alive_s: int) -> Iterator[Bots]:
+    opened = Bots(log_url, tmp_path, alive_s)
     yield opened
     opened.close()
 
@@ -173,6 +181,7 @@ def test_a_text_that_was_sent_while_no_writer_lived_is_not_sent_again(bots: Bots
 @pytest.mark.clause("WORK-17")
 @pytest.mark.parametrize("channel", ["telegram", "keyed"])
 @pytest.mark.parametrize("how", ["killed", "paused"])
+@pytest.mark.parametrize("alive_s", [2])
 def test_a_text_of_a_worker_that_is_gone_for_too_long_is_in_doubt_or_sent_by_another(
     bots: Bots, channel: str, how: str
 ) -> None:
@@ -196,6 +205,7 @@ def test_a_text_of_a_worker_that_is_gone_for_too_long_is_in_doubt_or_sent_by_ano
 
 @pytest.mark.nightly
 @pytest.mark.clause("WORK-15", "WORK-16", "WORK-17")
+@pytest.mark.parametrize("alive_s", [2])
 def test_no_text_is_lost_or_shown_twice_while_writers_and_workers_are_killed(bots: Bots) -> None:
     chance = random.Random(7)  # noqa: S311 - a seed decides
     workers = [bots.work("keyed", f"first {number}") for number in range(3)]
