@@ -176,14 +176,14 @@ class ChainLedger:
             if root in self._accounts:
                 return
             self._heard[reading] = heard
+        uses: tuple[RunUse, ...] | None = None
         try:
             uses = tuple(self._runs_of(root))
         finally:
-            with self._lock:
+            with self._lock:  # in one step: what is recorded before the account is there has to be heard of
                 del self._heard[reading]
-        with self._lock:
-            if root not in self._accounts:
-                self._open(root, uses, heard)
+                if uses is not None and root not in self._accounts:
+                    self._open(root, uses, heard)
 
     def after_reading(self, ask: Callable[[], T]) -> T:
         """Ask the ledger, reading an unknown chain first; for doors, which may wait.

@@ -1,7 +1,7 @@
 """The ledger of causal chains: what is reserved and what is recorded is counted once, in one place (LOOP-5)."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -217,6 +217,43 @@ def test_a_chain_that_is_not_known_is_read_while_the_ledger_serves_the_others(be
 
     assert ledger.spent("root") == Spent(runs=3, tokens=12)
     assert bench.spent(bench.another()) == Spent(runs=3, tokens=12)
+
+
+class Between:
+    """A lock behind whose next release something is done."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.then: list[Callable[[], object]] = []
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+        if self.then:
+            self.then.pop()()
+
+
+@pytest.mark.clause("LOOP-5")
+def test_what_is_recorded_just_when_a_chain_was_read_is_counted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before: what came between the end of the reading and the opening of the account was not."""
+    bench.put(queued("root"))
+    runs, lock = Runs(bench.story.log), Between()
+
+    def read(root: str) -> list[RunUse]:
+        found = [RunUse(*run) for run in runs.of_chain(root)]
+        lock.then.append(lambda: bench.put(queued("a")))
+        return found
+
+    ledger = ChainLedger(bench.story.log, read)
+    monkeypatch.setattr(ledger, "_lock", lock)
+    ledger.read("root")
+
+    assert ledger.spent("root") == Spent(runs=2)
+    ledger.close()
 
 
 @pytest.mark.clause("LOOP-5")
