@@ -105,6 +105,8 @@ class SpendingLedger:
         self._promised: dict[str, tuple[Named, ...]] = {}
         self._heard: list[Recorded] | None = []
         """What was recorded while the log is read; None afterwards."""
+        self._read_to = 0
+        """The last position that was read: what stands there may be heard of later, and is counted."""
         self._stop: Callable[[], None] | None = None
 
     @contextmanager
@@ -164,23 +166,28 @@ class SpendingLedger:
                 return
             if self._stop is None:
                 self._stop = self._log.on_committed(self._committed, _COUNTED, first=True)
-            last = 0
+            with self._lock:  # a reading that failed has left its part
+                self._accounts.clear()
+                self._roots.clear()
+                self._open.clear()
             for recorded in self._log.all(after=self._position_at(now_ms - _BACK_MS), topics=_TOPICS):
                 with self._lock:
                     self._count(recorded)
-                last = recorded.position
+                    self._read_to = recorded.position
             with self._lock:
-                for recorded in self._heard:
-                    if recorded.position > last:
-                        self._count(recorded)
-                self._heard = None
+                heard, self._heard = self._heard, None
+                self._hear(heard)
 
     def _committed(self, batch: Sequence[Recorded]) -> None:
         with self._lock:
-            if self._heard is not None:
+            if self._heard is None:
+                self._hear(batch)
+            else:
                 self._heard.extend(batch)
-                return
-            for recorded in batch:
+
+    def _hear(self, batch: Iterable[Recorded]) -> None:
+        for recorded in batch:
+            if recorded.position > self._read_to:
                 self._count(recorded)
 
     def _count(self, recorded: Recorded) -> None:
