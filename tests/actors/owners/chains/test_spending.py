@@ -46,6 +46,7 @@ class Bench:
         """Runs that are recorded as the log begins to be read."""
         self.is_away = False
         """Whether the store goes away in the middle of a reading."""
+        self.tell: Callable[[], object] = lambda: None
         self.ledger = SpendingLedger(self, lambda _: 0, lambda _, sender: sender)
 
     def on_committed(
@@ -53,6 +54,9 @@ class Bench:
     ) -> Callable[[], None]:
         self.tell = lambda: listener(self.heard)
         return self.story.log.on_committed(self.heard.extend, of, first=first)
+
+    def wait_for(self, position: int, *, timeout: float) -> bool:
+        return self.story.log.wait_for(position, timeout=timeout)
 
     def all(self, **asked: Any) -> Iterator[Recorded]:
         while self.meanwhile:
