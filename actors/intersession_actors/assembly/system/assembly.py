@@ -271,7 +271,7 @@ class Assembly:
             Scheduler(self.service, timers=self.timers),
             Retention(
                 self.service,
-                Eraser(self.service, self.contexts.forget, self.checkpointer, self._mirror),
+                Eraser(self.service, self.contexts.erased, self.checkpointer, self._mirror),
                 self.timers,
             ),
         )

@@ -44,23 +44,26 @@ logger = logging.getLogger("intersession.actors")
 class Memory:
     """The memory of one awake session. Its transcript is with those of all others, in `contexts`."""
 
-    __slots__ = ("_contexts", "_key", "_snapshot_due", "_world")
+    __slots__ = ("_contexts", "_erasures", "_key", "_snapshot_due", "_world")
 
     def __init__(self, world: World, contexts: ContextCache, key: str) -> None:
         self._world = world
         self._contexts = contexts
         self._key = key
+        self._erasures = 0
+        """How often words had been erased as the stream was read."""
         self._snapshot_due = EVERY
         """From which version on there is to be another snapshot."""
 
     def read(self, told: Callable[[Folded[Awake] | Exception], None]) -> None:
         """Have the stream read from its last snapshot; never blocks."""
+        self._erasures = self._contexts.erasures
         # How it is read is made for each time, since that is seldom, and sessions that are awake are many.
         self._world.log.states.load(session_stream(self._key), self._contexts.folding(self._key), told)
 
     def woken(self, folded: Folded[Awake]) -> None:
         """Take over the state that was read."""
-        self._contexts.offer(self._key, folded.state.transcript)
+        self._contexts.offer(self._key, folded.state.transcript, self._erasures)
         self._snapshot_due = folded.kept + EVERY
 
     def take(self, fresh: Sequence[Recorded], state: Session) -> None:

@@ -43,18 +43,18 @@ class ContextCache:
         self._readers: dict[str, EarlierMessages] = {}
         self._forgotten = 0
         """How often something was forgotten: what was being read meanwhile is used once, and not kept."""
+        self.erasures = 0
+        """How often words were erased. Whoever offers a transcript says how often that was before it was read."""
 
     def folding(self, key: str) -> SessionFolding:
         """Return the folding of a session's stream for an actor that wakes; it offers the transcript here."""
         return SessionFolding(room=MOST_OF_ONE, earlier=partial(ContextCache._earlier, self, key))
 
-    def offer(self, key: str, transcript: TranscriptFold) -> None:
-        """Take a session's transcript that its actor has just read."""
+    def offer(self, key: str, transcript: TranscriptFold, erasures: int) -> None:
+        """Take a session's transcript that its actor has just read, unless words were erased meanwhile: it may have them."""
         with self._lock:
-            self._take_out(key)
-            self._folds[key] = transcript
-            self._bytes += transcript.window.size
-            self._use(key)
+            if erasures == self.erasures:
+                self._keep(key, transcript)
 
     def read(
         self,
@@ -93,8 +93,9 @@ class ContextCache:
             except Exception as error:  # noqa: BLE001 - told to the actor, whose failure it is
                 on_context(error)
                 return
-            if forgotten == self._forgotten:
-                self.offer(key, folded.state.transcript)
+            with self._lock:
+                if forgotten == self._forgotten:
+                    self._keep(key, folded.state.transcript)
             on_context(context)
 
         self._log.states.load(ids.session_stream(key), self.folding(key), loaded)
@@ -152,6 +153,12 @@ class ContextCache:
             self._forgotten += 1
             self._take_out(key)
 
+    def erased(self, key: str) -> None:
+        """Drop the transcript of a session in which words were erased, also where it is being read just now."""
+        with self._lock:
+            self.erasures += 1
+        self.forget(key)
+
     def _earlier(self, key: str, window: Window, start: int, stop: int) -> Iterator[Message]:
         """Yield earlier messages from the log. Those right before the window are kept, if there is room."""
         messages: list[Message] = []
@@ -182,6 +189,12 @@ class ContextCache:
     def _at(self, key: str, version: int) -> TranscriptFold | None:
         fold = self._folds.get(key)
         return fold if fold is not None and fold.version == version else None
+
+    def _keep(self, key: str, transcript: TranscriptFold) -> None:
+        self._take_out(key)
+        self._folds[key] = transcript
+        self._bytes += transcript.window.size
+        self._use(key)
 
     def _take_out(self, key: str) -> None:
         fold = self._folds.pop(key, None)

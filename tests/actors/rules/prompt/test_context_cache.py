@@ -1,6 +1,7 @@
 """Transcripts that are kept between runs: what a run sees is the same, wherever it is read from."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import pytest
@@ -114,6 +115,49 @@ def test_a_context_is_given_for_the_version_that_is_asked_for_or_not_at_all(log:
     cache.take(KEY, ask(log, "two"))
 
     assert cache.at(KEY, "one", 3) == context_of(log.stream(STREAM), "one")
+    assert cache.at(KEY, "one", 2) is None
+
+
+@pytest.mark.clause("ERASE-1")
+def test_what_an_actor_read_before_words_were_erased_is_not_kept(log: SqliteLog) -> None:
+    """Before: a session that woke just then had the erased words in its next contexts."""
+    cache = ContextCache(log)
+    ask(log, "one")
+    known = cache.erasures
+    transcript = log.states.fold(STREAM, cache.folding(KEY)).state.transcript
+    cache.erased(KEY)
+
+    cache.offer(KEY, transcript, known)
+    assert cache.at(KEY, "one", 2) is None
+    cache.offer(KEY, transcript, cache.erasures)
+    assert cache.at(KEY, "one", 2) is not None
+
+
+class Before:
+    """A lock before whose next holder something is done."""
+
+    def __init__(self, do: Callable[[], object]) -> None:
+        self._lock = threading.Lock()
+        self._do = [do]
+
+    def __enter__(self) -> None:
+        if self._do:
+            self._do.pop()()
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+@pytest.mark.clause("ERASE-1")
+def test_nor_is_what_a_run_read(log: SqliteLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = ContextCache(log)
+    ask(log, "one")
+    found = read(cache, "one", 2)
+    monkeypatch.setattr(cache, "_lock", Before(lambda: cache.erased(KEY)))
+    log.step()
+
+    assert found == [context_of(log.stream(STREAM), "one")]
     assert cache.at(KEY, "one", 2) is None
 
 
