@@ -71,7 +71,7 @@ def wake(log: SqliteLog) -> RunContext:
     """Do what an actor does when it wakes for a run: where it stands, and what its agent will see."""
     contexts = ContextCache(log)
     folded = log.states.fold(STREAM, contexts.folding(KEY))
-    contexts.offer(KEY, folded.state.transcript)
+    contexts.offer(KEY, folded.state.transcript, contexts.erasures)
     context = contexts.at(KEY, _LAST, folded.version)
     assert context is not None
     return context

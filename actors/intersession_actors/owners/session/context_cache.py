@@ -44,7 +44,7 @@ class ContextCache:
         self._forgotten = 0
         """How often something was forgotten: what was being read meanwhile is used once, and not kept."""
         self.erasures = 0
-        """How often words were erased. Whoever offers a transcript says how often that was before it was read."""
+        """How often words were erased. A transcript is offered with what this was before it was read."""
 
     def folding(self, key: str) -> SessionFolding:
         """Return the folding of a session's stream for an actor that wakes; it offers the transcript here."""

@@ -39,8 +39,8 @@ def test_all_that_was_used_in_the_minutes_of_a_window_counts(
 class Bench:
     """A ledger that hears of commits when a test says so."""
 
-    def __init__(self) -> None:
-        self.story = Story()
+    def __init__(self, log_url: str) -> None:
+        self.story = Story(log_url)
         self.heard: list[Recorded] = []
         self.meanwhile: list[str] = []
         """Runs that are recorded as the log begins to be read."""
@@ -80,8 +80,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench()
+def bench(log_url: str) -> Iterator[Bench]:
+    made = Bench(log_url)
     yield made
     made.ledger.close()
     made.story.close()
