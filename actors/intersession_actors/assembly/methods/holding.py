@@ -219,9 +219,7 @@ class GatewayHolds:
 
     def _patched(self, key: str, patch: Patch) -> bool:
         """Record what a session's setting is now; say whether it changed. Nothing is decided by the old one from here on."""
-        recorded = ask_session(self._service, key, patch).recorded
-        self._service.world.standing.holds.sessions.take(recorded)
-        return bool(recorded)
+        return bool(ask_session(self._service, key, patch).recorded)
 
     def _open(self, call: Call, key: str) -> Iterator[ExchangeSummary]:
         """Return the open exchanges of a session that the caller reaches: one that it began may be another's to release."""

@@ -12,8 +12,6 @@ from intersession_events.log.recorded import Recorded
 
 HELD: Final = "hold"
 """The setting of a session, as its events have it."""
-_MOST_OVER: Final = 100
-"""Commits that are told out of order are neighbours, so the last of these are enough."""
 
 
 class HeldSessions:
@@ -23,34 +21,25 @@ class HeldSessions:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._orders: dict[str, tuple[int, HoldOrder]] = {}
-        self._over: dict[str, int] = {}
-        """Where holds ended lately, for an older event that is told after that."""
+        self._orders: dict[str, HoldOrder] = {}
 
     def take(self, batch: Sequence[Recorded]) -> None:
-        """Take in recorded events, in any order."""
+        """Take in recorded events, in the order of the log."""
         for recorded in batch:
             found = order_in(recorded)
-            if found is not None:
-                self._put(recorded.stream.removeprefix(SESSIONS), recorded.position, *found)
+            if found is None:
+                continue
+            key, (order,) = recorded.stream.removeprefix(SESSIONS), found
+            with self._lock:
+                if order is None:
+                    self._orders.pop(key, None)
+                else:
+                    self._orders[key] = order
 
     def orders(self, *keys: str | None) -> tuple[HoldOrder, ...]:
         """Return the ordered holds for the exchanges of some sessions."""
         with self._lock:
-            return tuple(self._orders[key][1] for key in keys if key is not None and key in self._orders)
-
-    def _put(self, key: str, position: int, order: HoldOrder | None) -> None:
-        with self._lock:
-            if position < max(self._orders[key][0] if key in self._orders else 0, self._over.get(key, 0)):
-                return
-            self._orders.pop(key, None)
-            self._over.pop(key, None)
-            if order is not None:
-                self._orders[key] = position, order
-                return
-            self._over[key] = position
-            if len(self._over) > _MOST_OVER:
-                del self._over[next(iter(self._over))]
+            return tuple(self._orders[key] for key in keys if key is not None and key in self._orders)
 
 
 def order_in(recorded: Recorded) -> tuple[HoldOrder | None] | None:
