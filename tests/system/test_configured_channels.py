@@ -14,6 +14,7 @@ from intersession import ConfigError, MemoryChannel, MissingExtra, Outbound, Ses
 from intersession_actors.outside.channels.configured import configured_channels
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
 from support.doors.command_line import environment, ran
+from support.fakes import ManualClock
 from support.loopback import Answer, Loopback
 from support.running import WAIT, Booth
 
@@ -61,6 +62,7 @@ def test_the_outbox_tries_again_what_a_url_did_not_take_and_shows_no_secret_of_i
             {"main": echo()},
             None,
             delivering(f"http://127.0.0.1:{server.port}/{SECRET}", allowHosts=["127.0.0.1"]),
+            clock=ManualClock(),  # it stands: the second call does not come
         )
         failed = outcome(system)
 
