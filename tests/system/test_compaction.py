@@ -21,7 +21,7 @@ from intersession_events.facts import (
 )
 from support.doors.command_line import ran
 from support.endpoint import Said, an_endpoint
-from support.running import WAIT, Gate, recorded, wait_for
+from support.running import WAIT, Gate, recorded, wait_for, wait_until
 
 MAIN = "agent:main:main"
 LONG = "What about the weather in Oslo, and in Bergen, and further north? " * 4
@@ -61,6 +61,26 @@ def talk(system: SessionSystem, first: int, last: int) -> list[str]:
 
 def summaries(system: SessionSystem) -> list[RunCompleted]:
     return [event for event in recorded(system, RunCompleted) if event.covers is not None]
+
+
+def compactions(system: SessionSystem) -> list[RunQueued]:
+    return [run for run in recorded(system, RunQueued) if run.step == "compaction"]
+
+
+def talked_until_it_summarises(system: SessionSystem) -> tuple[int, str]:
+    """Talk until a summary is asked for; return the number of messages, and the run of the last, which waits for it."""
+    number, run = 0, ""
+
+    def is_over() -> bool:
+        ended = {one.run_id for one in recorded(system, RunCompleted)}
+        return run in ended or bool(compactions(system))
+
+    while not compactions(system):
+        said = f"{number}. {LONG}"
+        answer = system.inbound(channel="chat", chat_id="42", sender="ann", text=said)
+        number, run = number + 1, answer["runId"]
+        wait_until(system, is_over)
+    return number, run
 
 
 def look_up(number: int) -> str:
@@ -223,21 +243,13 @@ def test_a_process_that_ends_while_it_summarises_summarises_again_and_answers(lo
     waits = gate.saying(SUMMARY)
 
     with a_system(store, Talker(waits), config) as system:
-        number, answer = 0, None
-        while not [run for run in recorded(system, RunQueued) if run.step == "compaction"]:
-            answer = system.inbound(
-                channel="chat", chat_id="42", sender="ann", text=f"{number}. {LONG}", wait=0.2
-            )
-            number += 1
+        _, waiting = talked_until_it_summarises(system)
         gate.reached()
-    assert answer is not None
     gate.open()
     talker = Talker()
     with a_system(store, talker, config) as system:
         assert (
-            system.gateway.call("agent.wait", {"runId": answer["runId"], "timeoutMs": int(WAIT * 1000)})[
-                "status"
-            ]
+            system.gateway.call("agent.wait", {"runId": waiting, "timeoutMs": int(WAIT * 1000)})["status"]
             == "ok"
         )
         (summary,) = summaries(system)
@@ -307,14 +319,9 @@ def test_a_reset_begins_without_the_summary_and_an_abort_of_it_lets_the_run_go_o
 
     talker = Talker(waits)
     with a_system(log_url, talker) as system:
-        number, run = 0, ""
-        while not [one for one in recorded(system, RunQueued) if one.step == "compaction"]:
-            answer = system.inbound(
-                channel="chat", chat_id="42", sender="ann", text=f"{number}. {LONG}", wait=0.2
-            )
-            number, run = number + 1, answer["runId"]
+        number, run = talked_until_it_summarises(system)
         gate.reached()
-        (compaction,) = [one for one in recorded(system, RunQueued) if one.step == "compaction"]
+        (compaction,) = compactions(system)
         system.gateway.call("chat.abort", {"sessionKey": MAIN, "runId": compaction.run_id})
         assert wait_for(system, RunAborted).run_id == compaction.run_id
         assert system.gateway.call("agent.wait", {"runId": run})["status"] == "ok"
