@@ -10,7 +10,8 @@ import pytest
 from intersession import Channel, MemoryChannel, SessionSystem, Turn, echo
 from intersession_actors.outside.channels.channels import Outbound, ThreadWanted
 from intersession_events.facts import DeliveryDone, message_in
-from support.running import QUIET, SEES_ALL, WAIT, merged, wait_for
+from support.fakes import ManualClock
+from support.running import QUIET, SEES_ALL, WAIT, merged, pass_time, wait_for
 
 FLOOD = 300
 PEERS = {"session": {"dmScope": "per-peer"}, "runs": {"inboxMax": 10_000}}
@@ -106,13 +107,14 @@ def test_eight_calls_of_a_channel_that_hang_delay_no_other_channel_and_show_in_s
         began.put(outbound.to)
         assert go_on.wait(WAIT)
 
-    fast = MemoryChannel()
+    fast, clock = MemoryChannel(), ManualClock()
     limits: dict[str, Any] = {"deliveries": {"timeoutSeconds": 1, "perChannel": 8}}
     with SessionSystem(
         log_url,
         agents={"main": echo()},
         channels={"hung": hang, "fast": fast},
         config=merged(SEES_ALL, QUIET, limits),
+        clock=clock,
     ) as system:
         for number in range(8):
             system.inbound(channel="hung", chat_id=f"{number}", sender="p", text="hi", chat_type="group")
@@ -120,6 +122,7 @@ def test_eight_calls_of_a_channel_that_hang_delay_no_other_channel_and_show_in_s
             began.get(timeout=WAIT)
         system.inbound(channel="fast", chat_id="1", sender="p", text="hi", chat_type="group")
         wait_for(system, DeliveryDone)
+        pass_time(system, clock, 1_000)
         for item in system.follow(0, timeout=WAIT):
             if item.topic == "delivery_unknown.1" and not system.service.flows.open_deliveries():
                 break
