@@ -61,6 +61,7 @@ def test_a_person_is_forgotten_by_a_command(booth: Booth, tmp_path: Path, *, hos
         ([], "say what is to be forgotten"),
         (["--person", "telegram:ada", "--retention"], "say what is to be forgotten"),
         (["--retention", "--reason", "x"], "are for --person"),
+        (["telegram:ada"], "no place for 'telegram:ada': --help lists what this command takes"),
     ],
 )
 def test_a_command_that_does_not_say_what_is_refused(booth: Booth, asked: list[str], said: str) -> None:

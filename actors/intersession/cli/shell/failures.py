@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from cyclopts import CycloptsError
+from cyclopts import CycloptsError, UnusedCliTokensError
 
 from intersession.cli.shell.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE, Failure, UsageError
 from intersession.fleet.register import FleetRefused
@@ -63,6 +63,9 @@ def _said(error: Exception, tokens: Sequence[str]) -> str:
     match error:
         case errors.StoreLocked():
             return _locked(error, tokens)
+        case UnusedCliTokensError(unused_tokens=list(left)):
+            unused = ", ".join(ascii(token[:64]) for token in left)
+            return f"no place for {unused}: --help lists what this command takes, and by which options"
         case errors.CorruptEvent():
             return f"{error}; `intersession verify` shows all that is wrong"
         case _:

@@ -160,16 +160,14 @@ def _show_recipients(screen: Screen, names: Names, found: OriginAnswer) -> None:
         screen.line(safe("in the history of", "bold"))
     for each in sessions or ():
         tools = f" ({', '.join(each['tools'])})" if "tools" in each else ""
-        imported = (
-            "; imported: what its agents were given besides messages is not known"
-            if "imported" in each
-            else ""
-        )
+        imported = "; imported" if "imported" in each else ""
         screen.one_line(
             _span(each),
             safe(names.of(each["sessionKey"]), "bold"),
-            f": by {', '.join(map(_WAYS.__getitem__, each['ways']))}{tools}{imported}",
+            f": by {', '.join(_WAYS[way] for way in sorted(each['ways'], key=_BY_TOOLS.__contains__))}{tools}{imported}",
         )
+    if any("imported" in each for each in sessions or ()):
+        screen.dim("imported: what agents there were given besides messages is not known")
     if outside := found.get("outside"):
         screen.line(safe("sent to", "bold"))
     for chat in outside or ():
@@ -208,6 +206,10 @@ def _up_to(found: OriginAnswer, *, within: bool) -> str:
         return f" Others before #{cut} are left out."
     part = f"from #{cut} on" if within else f"up to #{cut}"
     return f" Only the log {part} was looked through."
+
+
+_BY_TOOLS: Final = frozenset[Way](("tool", "search"))
+"""They are told last, before the names of the tools."""
 
 
 def _line(screen: Screen, names: Names, hop: HopAnswer, words: str) -> None:

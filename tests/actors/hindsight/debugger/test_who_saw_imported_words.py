@@ -131,7 +131,7 @@ def test_words_that_stand_in_no_message_of_an_import_do_not_read_as_seen_by_nobo
     assert (session["sessionKey"], session["ways"], session["imported"]) == (MAIN, ["line"], True)
     shown = ran("origin", "a cobalt heron", "--seen", "--store", url)
     assert "archived-s-1: by a line of its import that is no message" in shown.out
-    assert "what its agents were given besides messages is not known" in shown.out
+    assert "imported: what agents there were given besides messages is not known" in shown.out
     assert (
         ran("origin", "spoke of basalt", "--seen", "--store", url).out.count("an imported answer: summary")
         == 1

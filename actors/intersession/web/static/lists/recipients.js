@@ -72,7 +72,8 @@ const times = one => (one.count > 1 ? `, ${one.count} times, last at #${one.last
 /** @param {{ found: Answers.OriginAnswer }} given */
 export const Recipients = ({ found }) => {
   const { seen = [], sessions = [], outside = [], looks = [] } = found;
-  if (![seen, sessions, outside, looks].some(some => some.length)) return html`<p class="note">Nobody saw them.</p>`;
+  if (![seen, sessions, outside, looks].some(some => some.length))
+    return html`<p class="note">Nobody saw them in this order.</p>`;
   return html`
     <${Part} title=${`Given to ${givenTo(seen)}${found.cursor ? ', and to earlier ones' : ''}`}>
       ${seen.map(
