@@ -80,7 +80,7 @@ class Spans:
         return len(self._open)
 
     def of_run(self, turn: Turn) -> OpenSpan:
-        """Return the span of a turn's run. The agent may be called before the commit of its start is told here."""
+        """Return the span of a turn's run. That of a run which was queued before this process began is made here."""
         span = self._open.get(_run(turn.run_id)) or self._run_span(
             turn.session_key, turn.run_id, turn.attempt, turn.model
         )
