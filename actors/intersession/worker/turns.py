@@ -55,14 +55,18 @@ class Acts:
         self._asked: set[Future[JsonObject]] = set()
         self._ended = False
         self._times = Times()
+        has_places = (
+            offer.kind == "agent" and msgspec.json.decode(offer.content or b"{}", type=acts.Edition).acts > 1
+        )
+        self._places = Times() if has_places else None
 
     def number(self, *words: Hashable) -> int:
         """Count one more act in these words."""
         return self._times.next(words)
 
-    def place(self, kind: str) -> int:
-        """Count one more act of a kind, in whatever words."""
-        return self._times.next(kind)
+    def place(self, kind: str) -> int | None:
+        """Count one more act of a kind, in whatever words; None for a writer that knows no places."""
+        return None if self._places is None else self._places.next(kind)
 
     def ask(self, act: acts.Act) -> "Future[JsonObject]":
         """Have the writer do something; its future has the answer, or a `ToolRefused`.

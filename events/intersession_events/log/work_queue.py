@@ -48,7 +48,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that began, for a worker that has the agent or the channel `name`.
 
     `stream` and `version` are of the event that began it, so that a worker makes the turn of an agent from the log, and
-    `context_hash` proves that it is the right one. `content` is the input of a channel, as JSON; an agent's is empty. `secret`
+    `context_hash` proves that it is the right one. `content` is JSON: the input of a channel; of an agent's call, what its writer takes (WORK-19). `secret`
     proves to the writer's gateway that the caller has taken the call. `deadline` is in milliseconds since 1970.
     """
 

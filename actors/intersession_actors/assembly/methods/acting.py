@@ -1,6 +1,7 @@
 """Does what an agent does in a turn that a worker makes, on the turn that the writer has of the same attempt (WORK-6)."""
 
 import base64
+import hmac
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
@@ -115,13 +116,13 @@ def _done(service: Service, under: UnderWay, act: acts.Act) -> Result | Pending:
     assert isinstance(recorder, RunRecorder)  # noqa: S101 - the same
     match act:
         case acts.CallTool():
-            return _with_result(tools.begin_numbered(act.name, act.args, act.number, act.place))
+            return _with_result(tools.begin_numbered(act.name, act.args, act.number, _place(under, act)))
         case acts.DescribeTools():
             return {"tools": tools.schemas(act.dialect)}
         case acts.AllowTools():
             return {"names": tools.allowed(act.names)}
         case acts.Say():
-            recorder.said(act.blocks, (act.number, act.place))
+            recorder.said(act.blocks, (act.number, _place(under, act)))
         case acts.RecordCalls():
             recorder.tool_calls(act.calls, act.number)
         case acts.RecordResult():
@@ -129,7 +130,7 @@ def _done(service: Service, under: UnderWay, act: acts.Act) -> Result | Pending:
         case acts.FindMessage():
             return {"has": recorder.has(act.message_id)}
         case acts.AskApproval():
-            numbered = act.number, act.place
+            numbered = act.number, _place(under, act)
             return _approval(
                 recorder.approval(act.call_id, act.name, act.args, is_new=act.is_new, numbered=numbered)
             )
@@ -144,6 +145,14 @@ def _done(service: Service, under: UnderWay, act: acts.Act) -> Result | Pending:
         case acts.ReadAttachment():
             return part_of(partial(_attached, under, act.name), act.at)
     return {}
+
+
+def _place(under: UnderWay, act: acts.CallTool | acts.Say | acts.AskApproval) -> int:
+    """Return the place of an act; without the secret of its call, one that is made for an older worker tells nothing of its words."""
+    if act.place is not None:
+        return act.place
+    made = hmac.digest(under.secret.encode(), msgspec.json.encode(act, order="sorted"), "sha256")
+    return int.from_bytes(made[:8])
 
 
 def _with_result(answer: Result | Pending) -> Result | Pending:

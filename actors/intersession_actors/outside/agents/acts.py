@@ -4,6 +4,7 @@ The worker of an attempt sends them, and the writer does each on the turn that i
 has a `number`: which repetition it is, from 1 on, among the acts of its attempt with the same type and the same words. So an act that
 is sent again, to the same writer or to the next one, is known by its words and its number, and counts once. What derives an id of its
 own has a `place` as well: which of all acts of its type in the attempt it is. The id is of that, and tells nothing of the words (ERASE-4).
+The first edition had no places (WORK-19).
 """
 
 from typing import Annotated, Any, Final, TypeAlias
@@ -15,12 +16,19 @@ from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import Block, FileBlock, ToolCallBlock, ready
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
+_Place = Number | None
 _At = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
 _Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=4096)]
 
 
 class _Act(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel", tag_field="type"
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    rename="camel",
+    tag_field="type",
 ):
     pass
 
@@ -31,7 +39,7 @@ class CallTool(_Act, frozen=True, kw_only=True, tag="call"):
     name: str
     args: Any  # a refusal of the tool says what is wrong with it
     number: Number
-    place: Number
+    place: _Place = None
 
 
 class DescribeTools(_Act, frozen=True, kw_only=True, tag="tools"):
@@ -51,7 +59,7 @@ class Say(_Act, frozen=True, kw_only=True, tag="said"):
 
     blocks: tuple[Block, ...]
     number: Number
-    place: Number
+    place: _Place = None
 
 
 class RecordCalls(_Act, frozen=True, kw_only=True, tag="toolCalls"):
@@ -85,7 +93,7 @@ class AskApproval(_Act, frozen=True, kw_only=True, tag="approval"):
     args: JsonObject
     is_new: bool = False
     number: Number
-    place: Number
+    place: _Place = None
 
 
 class ShowPiece(_Act, frozen=True, kw_only=True, tag="piece"):
@@ -136,6 +144,17 @@ Act: TypeAlias = (
     | ListAttachments
     | ReadAttachment
 )
+
+
+@ready
+class Edition(msgspec.Struct, frozen=True, kw_only=True):
+    """The `content` of an agent's offer: the edition of the acts that its writer takes. A worker sends no newer ones (WORK-19)."""
+
+    acts: int = 1
+
+
+EDITION: Final = msgspec.json.encode(Edition(acts=2))
+"""That of this writer: with places."""
 
 READ_ACT: Final = msgspec.json.Decoder(Act)
 """Made here, for threads that read acts at the same time (`ready`)."""

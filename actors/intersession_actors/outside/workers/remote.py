@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from intersession_actors.outside.agents.acts import EDITION
 from intersession_actors.outside.agents.executor import AgentExecutor
 from intersession_actors.outside.agents.result import AgentResult, Answered, Broke, received_result, result_of
 from intersession_actors.outside.agents.turn import Turn
@@ -211,6 +212,7 @@ class RemoteAgents:
             version=version,
             secret=secret,
             context_hash=context_hash,
+            content=EDITION,
             deadline=turn.deadline,
         )
         self.desk.offer(offer, told)
