@@ -23,6 +23,7 @@ from intersession.gateway.protocol.line import Line
 from support.doors.command_line import ran
 from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, WRITER, LiveGateway, WireClient
 from support.doors.tls import TlsProxy
+from support.loopback import free_port
 from support.running import QUIET, SEES_ALL, merged
 from support.soaking import until
 
@@ -118,17 +119,21 @@ def goes_at_once(opened: ServerConnection, heard: list[str]) -> None:
     opened.close()
 
 
-def test_a_gateway_that_went_before_it_proved_anything_is_away_and_tried_again() -> None:
+def test_a_gateway_that_went_before_it_proved_anything_is_away_and_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with listening(goes_at_once) as (address, heard):
         with pytest.raises(ToolRefused, match="closed the connection") as refused:
             GatewayClient(address, TOKEN)
-        line = Line(lambda: [address], TOKEN)
+        line = Line(lambda: [address, f"http://127.0.0.1:{free_port()}"], TOKEN)
         line.open()
-        until(lambda: len(heard) > 2)
+        until(lambda: len(heard) > 3)
         line.close()
 
     assert refused.value.code == "unavailable"
     assert not line.is_connected
+    told = [one.getMessage() for one in caplog.records if one.name == "intersession.line"]
+    assert len(told) == len({*told}) >= 2  # of each address once, though they are tried in turn
 
 
 def test_a_listener_between_both_gets_nowhere_by_passing_on_what_it_hears(gateway: LiveGateway) -> None:

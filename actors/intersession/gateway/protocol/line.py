@@ -74,7 +74,9 @@ class Line:
         self._client: GatewayClient | None = None
         self._turn = 0
         self._closed = threading.Event()
-        self._told: str | None = None
+        self._trouble: str | None = None
+        self._told: set[str] = set()
+        """What was logged since a gateway answered: of several addresses each has its own trouble, in turn."""
         self._thread = threading.Thread(target=self._run, name="worker-line", daemon=True)
 
     def open(self) -> None:
@@ -98,7 +100,7 @@ class Line:
     @property
     def trouble(self) -> str | None:
         """Why no gateway answers."""
-        return self._told
+        return self._trouble
 
     def ask(self, method: str, params: Params, *, again: bool = True) -> "Future[JsonObject]":
         """Send a request; return its payload to come, or a `ToolRefused`.
@@ -200,13 +202,14 @@ class Line:
 
     def _tell(self, problem: str | None) -> None:
         """Log once that no gateway answers, and that one does again."""
-        if problem == self._told:
-            return
-        if problem is not None:
+        self._trouble = problem
+        if problem is None:
+            if self._told:
+                logger.warning("the writer's gateway is reached again")
+            self._told.clear()
+        elif problem not in self._told:
+            self._told.add(problem)
             logger.warning("the writer's gateway can't be reached, and is tried again: %s", problem)
-        elif self._told is not None:
-            logger.warning("the writer's gateway is reached again")
-        self._told = problem
 
     def _forget(self, request_id: str) -> None:
         with self._lock:
