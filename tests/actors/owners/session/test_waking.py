@@ -398,7 +398,9 @@ def _kept_instead(url: str, rows: Sequence[tuple[object, ...]]) -> None:
         changed_behind(url, "INSERT INTO stored_snapshots VALUES (?,?,?,?)", *row)
 
 
-def test_a_snapshot_of_another_shape_is_not_read_as_one_of_this(written: Written) -> None:
+def test_a_snapshot_of_another_shape_is_not_read_as_one_of_this(
+    written: Written, caplog: pytest.LogCaptureFixture
+) -> None:
     class Later(SessionFolding):
         topic = "session_state.99"
 
@@ -410,9 +412,12 @@ def test_a_snapshot_of_another_shape_is_not_read_as_one_of_this(written: Written
         pass
     foreign = list(written.log.states.versions(STREAM, Later.topic))
 
-    folded = written.fold()
+    with caplog.at_level(logging.INFO, logger="intersession.store"):
+        folded = written.fold()
 
     assert foreign == [EVERY, 2 * EVERY]
+    told = {one.levelname for one in caplog.records if "its shape is" in one.getMessage()}
+    assert told == {"INFO"}  # behind an upgrade each long session has one
     assert shown(folded.state) == shown(naive(written.log.stream(STREAM)))
     assert list(written.log.states.versions(STREAM, Later.topic)) == []
     assert list(written.log.states.versions(STREAM, SHAPE)) == [EVERY, 2 * EVERY]

@@ -222,7 +222,8 @@ class StreamStates:
         stream = snapshot.stream
         if snapshot.topic != folding.topic:
             reason = f"its shape is {snapshot.topic}, this version's is {folding.topic}"
-            self._forget(stream, snapshot.version, folding.topic, reason)
+            # Behind an upgrade that is so for each long session, and as it should be.
+            self._forget(stream, snapshot.version, folding.topic, reason, level=logging.INFO)
             return None
         try:
             return folding.decode(snapshot.data, snapshot.version), snapshot
@@ -230,8 +231,11 @@ class StreamStates:
             self._forget(stream, snapshot.version, folding.topic, error)
             return None
 
-    def _forget(self, stream: str, version: int, topic: str, reason: object) -> None:
-        _LOGGER.warning(
+    def _forget(
+        self, stream: str, version: int, topic: str, reason: object, *, level: int = logging.WARNING
+    ) -> None:
+        _LOGGER.log(
+            level,
             "the snapshot of %r version %s is not used, the stream is folded anew: %s",
             stream,
             version,
