@@ -19,10 +19,10 @@ from intersession_events.stores.keys.opening import lost
 from intersession_events.stores.keys.records import KeyFile, file_of
 from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.portable.filling import Filling
-from intersession_events.stores.portable.identity import Holder
+from intersession_events.stores.portable.identity import Holder, Identity
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.portable.recent import LAST_EVENTS, recent_of
-from intersession_events.stores.sqlite import writer_lock
+from intersession_events.stores.sqlite import identity, writer_lock
 from intersession_events.stores.sqlite.filling import FileFilling
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.url import VARIABLE, is_base_url, is_postgres, sqlite_path
@@ -221,6 +221,15 @@ def writer_of(where: Located) -> Holder | None:
     if where.is_file:
         return writer_lock.writer_of(where.url)
     found: Holder | None = _postgres().writer_at(where.url)
+    return found
+
+
+def identity_of(where: Located) -> Identity | None:
+    """Return the identity of a log that need not be open; None if there is none yet. Errors are those of opening it."""
+    if where.is_file:
+        return identity.inspect(where.url)
+    postgres = _postgres()
+    found: Identity | None = postgres.inspect(postgres.address_of(where.url))
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from intersession_events.basics.errors import NoSuchStore, StoreLocked, StoreUnavailable
 from intersession_events.stores.hosts.announcing import announced, this_host
 from intersession_events.stores.keys.source import Encryption
-from intersession_events.stores.opened import Located, Waits, check_clear, open_log, waiting_at
+from intersession_events.stores.opened import Located, Waits, check_clear, identity_of, open_log, waiting_at
 
 T = TypeVar("T")
 
@@ -35,6 +35,7 @@ def when_free(
 
     Raises:
         BadKey: the log is kept encrypted, and its master key can't be had.
+        LogTooNew: a newer version writes it.
         StoreLocked: this process is the writer itself.
         StoreUnavailable: the store can't be reached at the start.
         Exception: whatever else `make` raises.
@@ -77,7 +78,7 @@ class _Standby:
             _LOGGER.info("standby: %s has no other writer, and is taken over", self._where.shown)
             return False
         if self._known is None:
-            self._check_keys()
+            self._check_begins()
             host = this_host("standby")
             self._held.enter_context(announced(self._waiting.hosts, lambda: host))
         if self._known != (writer.pid, writer.host):
@@ -89,8 +90,11 @@ class _Standby:
             )
         return True
 
-    def _check_keys(self) -> None:
+    def _check_begins(self) -> None:
         """Refuse to wait for a log that could not be written then, while somebody looks."""
+        known = identity_of(self._where)
+        if known is not None:
+            known.check_writable(self._where.shown)
         with (
             suppress(NoSuchStore),  # its writer is making it
             open_log(self._where.url, read_only=True, encryption=self._encryption) as log,

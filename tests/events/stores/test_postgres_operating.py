@@ -32,6 +32,7 @@ from intersession_events.stores.tailing.places import kept
 from intersession_events.stores.tailing.tail import Tail
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.usage import UsageView
+from support.any_log import changed_behind
 from support.forked import A, source_log
 from support.log_drafts import anywhere, said, to
 from support.paths import DOCS
@@ -183,6 +184,24 @@ def test_a_role_that_owns_no_view_is_told_so_when_it_builds_one_anew(
         pytest.raises(StoreUnavailable, match=r"lacks a right .* only the owner makes"),
     ):
         log.rebuild("session_list")
+
+
+@pytest.mark.clause("STBY-2")
+def test_a_role_that_can_not_make_the_functions_of_its_version_takes_no_log_over(
+    postgres: Server, postgres_url: str, roles: dict[str, str]
+) -> None:
+    """A standby that connects as the writer took over after an upgrade, and was refused only then: the log had no writer."""
+    schema = schema_of(postgres_url)
+    PostgresLog(roles["owner"]).close()
+    give_rights(postgres, schema, {role: f"{schema}_{role}" for role in roles})
+    changed_behind(roles["owner"], "COMMENT ON FUNCTION append_events IS 'as an earlier version made them'")
+
+    with pytest.raises(StoreUnavailable, match=f"only their owner, {schema}_owner, can make those of this"):
+        PostgresLog(roles["writer"])
+    PostgresLog(roles["reader"], read_only=True).close()
+    PostgresLog(roles["owner"]).close()
+    with PostgresLog(roles["writer"]) as log:
+        assert log.epoch == 3
 
 
 def test_each_role_can_do_what_it_is_for_and_nothing_else(

@@ -1,6 +1,7 @@
 """A standby waits for the log beside its writer, takes it over when that is gone, and one that was paused writes nothing (STBY)."""
 
 import os
+import re
 import signal
 import threading
 import time
@@ -11,7 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from intersession_events.basics.errors import StoreLocked
+from intersession_events.basics.errors import LogTooNew, StoreLocked
+from intersession_events.basics.machine import VERSION
 from intersession_events.stores.hosts.announcing import announced, this_host
 from intersession_events.stores.hosts.host import Host
 from intersession_events.stores.opened import located, open_log
@@ -124,6 +126,21 @@ def test_a_standby_ends_when_it_is_told_to(log_url: str) -> None:
         assert when_free(located(log_url), lambda: open_log(log_url), stopping=stopping) is None
     with open_log(log_url) as log:
         assert log.epoch == 2
+
+
+@pytest.mark.ci
+@pytest.mark.clause("STBY-2")
+def test_a_standby_of_an_older_version_is_refused_before_it_waits(log_url: str, tmp_path: Path) -> None:
+    with waiters(log_url, tmp_path, 1) as (writer,):
+        writer.waits_for(1)
+        changed_behind(log_url, "INSERT INTO log_topics VALUES ('dreamt.1')")
+        changed_behind(
+            log_url,
+            "UPDATE stored_events SET topic='dreamt.1' WHERE originator_id='session:0' AND originator_version=1",
+        )
+        told = f"dreamt.1, unknown to this version ({VERSION})"
+        with pytest.raises(LogTooNew, match=re.escape(told)):
+            when_free(located(log_url), lambda: open_log(log_url), stopping=threading.Event())
 
 
 @pytest.mark.clause("STBY-5")

@@ -4,7 +4,8 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from intersession_events.basics.errors import AlteredLog, LogTooNew, NotALog
+from intersession_events.basics.errors import AlteredLog, LogTooNew, NotALog, StoreUnavailable
+from intersession_events.basics.machine import VERSION
 from intersession_events.facts import TOPICS, ready
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
 from intersession_events.log.sql import Query, Row
@@ -32,6 +33,8 @@ class Identity(msgspec.Struct, frozen=True):
     """Topics in it that this version does not know: a newer one wrote them."""
     problems: tuple[str, ...] = ()
     """How the tables differ from those that a log of this format is made with: somebody else has changed them."""
+    waits_for: str | None = None
+    """The role that alone can make the server's functions as this version has them; None where that is done, or can be done."""
 
     def check_writable(self, path: str) -> None:
         """Check that this version may write to it.
@@ -39,15 +42,21 @@ class Identity(msgspec.Struct, frozen=True):
         Raises:
             LogTooNew: a newer version wrote events of it.
             AlteredLog: its tables are not as they were made, so that what is written could get lost.
+            StoreUnavailable: its owner has yet to open it with this version.
         """
         if self.unknown_topics:
             raise LogTooNew(
-                f"{path} holds {', '.join(self.unknown_topics)}, unknown to this version: read it, or take a newer one"
+                f"{path} holds {', '.join(self.unknown_topics)}, unknown to this version ({VERSION}): read it, or take a newer one"
             )
         if self.problems:
             raise AlteredLog(
                 f"{path} was altered from outside: {'; '.join(self.problems)}. Nothing was written to it: "
                 "`intersession verify` looks at all of it"
+            )
+        if self.waits_for is not None:
+            raise StoreUnavailable(
+                f"another version has made the functions of {path}, and only their owner, {self.waits_for}, can make those of this "
+                f"version ({VERSION}): let a host that connects as {self.waits_for} take the log over once"
             )
 
 
@@ -63,14 +72,18 @@ def only_one(found: Sequence[Row], path: str) -> tuple[str, int]:
     log_id, form, epoch = found[0]
     if isinstance(form, int) and form > FORMAT:
         raise LogTooNew(
-            f"{path} has format {form}, and this version reads and writes format {FORMAT} alone: use the version that "
+            f"{path} has format {form}, and this version ({VERSION}) reads and writes format {FORMAT} alone: use the version that "
             "wrote it, or a later one. If none did, `log_identity` was altered: go back to a backup"
         )
     return log_id, epoch
 
 
 def identity_of(
-    found: tuple[str, int], topics: Collection[str], query: Query, problems: Sequence[str] = ()
+    found: tuple[str, int],
+    topics: Collection[str],
+    query: Query,
+    problems: Sequence[str] = (),
+    waits_for: str | None = None,
 ) -> Identity:
     """Return the identity of a log with this id, epoch and topics, including topics of a newer version."""
     log_id, epoch = found
@@ -92,4 +105,5 @@ def identity_of(
         lineage=lineage,
         unknown_topics=tuple(topic for topic in unknown if topic not in planted),
         problems=tuple(problems),
+        waits_for=waits_for,
     )

@@ -30,6 +30,7 @@ from intersession_events.stores.postgres.lease import Lease, here, holder_in, ta
 from intersession_events.stores.postgres.readers import Reading
 from intersession_events.stores.postgres.tables import (
     FUNCTIONS_OF,
+    OWNER_OF,
     PLACES,
     are_all_there,
     asking_of_log,
@@ -259,10 +260,11 @@ def _looked_at(
             "which goes on where it ended"
         )
     problems = [*table_problems(made)]
-    found, topics, *places, _ = reading.together(
+    found, topics, owner, *places, _ = reading.together(
         [
             ("SELECT log_id, format, epoch FROM log_identity", ()),
             ("SELECT topic FROM log_topics", ()),
+            OWNER_OF,
             *(PLACES if are_all_there(made) else ()),
             # Nobody waits for the end of what only reads: it goes with the last question.
             ("COMMIT", ()),
@@ -270,7 +272,9 @@ def _looked_at(
     )
     identity = only_one(found, address.shown)
     problems += place_problems(places) if places else ()
-    return identity_of(identity, {topic for (topic,) in topics}, reading, problems)
+    return identity_of(
+        identity, {topic for (topic,) in topics}, reading, problems, *(name for (name,) in owner)
+    )
 
 
 # Views are dropped and made by their names, and functions replaced: where somebody else's could be, no log is made. What an

@@ -128,6 +128,14 @@ def digest_of_functions() -> str:
     return sha256("".join(_MADE_ANEW).encode()).hexdigest()
 
 
+_OWNER: Final = (
+    "SELECT pg_get_userbyid(proowner)::text FROM pg_proc WHERE oid = to_regproc('append_events')::oid "
+    "AND obj_description(oid, 'pg_proc') IS DISTINCT FROM ? AND NOT pg_has_role(proowner, 'USAGE')"
+)
+OWNER_OF: Final[Question] = (_OWNER, (digest_of_functions(),))
+"""Asks who has made functions that are not of this version, where this role can't make them anew."""
+
+
 def make_functions(cursor: PgCursor, schema: str, made_of: str | None = None) -> None:
     """Make the functions as this version has them, inside a transaction, unless they are current: only their owner can."""
     digest = digest_of_functions()
