@@ -12,7 +12,7 @@ import pytest
 
 from intersession import MemoryChannel
 from intersession.cli.commands.doctor import disk_findings
-from intersession_events.basics.machine import wall_clock_ms
+from intersession_events.basics.machine import VERSION, wall_clock_ms
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
 from support import mcp_server
 from support.doors.command_line import DemoLog, Ran, ran
@@ -160,9 +160,8 @@ def test_of_a_log_of_a_later_format_nobody_says_that_it_may_be_damaged(
     done, found = examined(path)
 
     assert done.exit_code == 1
-    assert (
-        "has format 3, and this version reads and writes format 1 alone" in found["store_unreadable"]["what"]
-    )
+    told = f"has format 3, and this version ({VERSION}) reads and writes format 1 alone"
+    assert told in found["store_unreadable"]["what"]
     assert found["store_unreadable"]["advice"].endswith("install the version that wrote it, or a later one")
 
 
