@@ -271,13 +271,12 @@ METHOD_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
         {"kind": "agent", "id": "RUN", "attempt": 1, "secret": "x", "act": {"type": "attachments"}}
     ],
     "worker.announce": [{"worker": "w"}],
+    "worker.answer": [{"worker": "w", "kind": "agent", "id": "RUN", "attempt": 1, "content": ""}],
     "worker.events": [{"worker": "w", "kind": "agent", "id": "RUN", "attempt": 1, "after": 0}],
     "worker.leave": [{"worker": "w"}],
     "worker.renew": [{"worker": "w", "calls": []}],
-    "worker.take": [
-        {"worker": "w", "most": 1, "wait": 0},
-        {"worker": "w", "answer": {"kind": "agent", "id": "RUN", "attempt": 1, "content": ""}, "most": 0},
-    ],
+    "worker.next": [{"worker": "w", "answer": {"kind": "agent", "id": "RUN", "attempt": 1, "content": ""}}],
+    "worker.take": [{"worker": "w", "most": 1, "wait": 0}],
 }
 """How each method is asked; RUN, KEY, ID, LABEL and FAILED stand for what there is of ops, FRESH for what was never said."""
 

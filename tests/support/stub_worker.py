@@ -42,7 +42,6 @@ class StubWorker:
             channels=self.channels,
             seats=8,
             isDraining=is_draining,
-            protocol=2,
         )
 
     def take(self, most: int = 1, wait: float = 20.0) -> list[dict[str, Any]]:
@@ -76,7 +75,7 @@ class StubWorker:
                 system.log.wait_for(system.log.head() + 1, timeout=0.02)
 
     def answer(self, offer: Mapping[str, Any], result: AgentResult | str) -> bool:
-        told = self.ask("take", worker=self.name, answer=answer_to(offer, result), most=0)
+        told = self.ask("answer", worker=self.name, **answer_to(offer, result))
         counts: bool = told["counts"]
         return counts
 

@@ -385,8 +385,8 @@ CHANGING: Final = {
     *("import.framework", "import.openclaw"),
     *("people.forget", "runs.retry", "send", "sessions.delete", "sessions.erase"),
     *("retention.apply", "sessions.patch", "sessions.reset"),
-    *("worker.act", "worker.announce", "worker.events", "worker.leave"),
-    *("worker.renew", "worker.take"),
+    *("worker.act", "worker.announce", "worker.answer", "worker.events"),
+    *("worker.leave", "worker.next", "worker.renew", "worker.take"),
 }
 """Methods that append, change the queue of workers, or write files: how often a batch waits for the server is counted by itself."""
 

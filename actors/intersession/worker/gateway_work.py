@@ -9,13 +9,15 @@ from intersession_events.basics.errors import StoreUnavailable, WorkRefused
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sent import received
-from intersession_events.log.work_queue import ALIVE_S, MOST_AT_ONCE, PROTOCOL, CallId, Offer, Worker
+from intersession_events.log.work_queue import ALIVE_S, MOST_AT_ONCE, CallId, Offer, Worker
 
 if TYPE_CHECKING:
     from intersession.gateway.protocol.line import Line
 
 _ANSWER_S: Final = 5.0
 """How long a gateway may take to answer; then the next address is tried."""
+
+_NEXT: Final = "worker.next"
 
 
 class GatewayWork:
@@ -39,17 +41,15 @@ class GatewayWork:
                 "channels": dict(worker.channels),
                 "seats": worker.seats,
                 "isDraining": worker.is_draining,
-                "protocol": PROTOCOL,
             },
         )
         self.alive_s = float(answer["aliveSeconds"])
 
     def take(self, worker: str, most: int, wait: float) -> Sequence[Offer]:
         """Take up to `most` calls, oldest first; wait for the first one."""
-        return self._take({"worker": worker, "most": most, "wait": wait})[0]
+        return self._offers(self._ask("worker.take", {"worker": worker, "most": most, "wait": wait}, wait))
 
-    def _take(self, params: JsonObject) -> tuple[Sequence[Offer], bool]:
-        answer = self._ask("worker.take", params, params["wait"])
+    def _offers(self, answer: JsonObject) -> Sequence[Offer]:
         offers = [_offer(given) for given in answer["offers"]]
         # The events of a call are asked for as it begins. What is left is of calls that were over by then.
         while len(self._given) > MOST_AT_ONCE:
@@ -57,7 +57,7 @@ class GatewayWork:
         for offer, given in zip(offers, answer["offers"], strict=True):
             if given.get("events"):
                 self._given[offer.call] = given["events"]
-        return offers, answer.get("counts", False)
+        return offers
 
     def renew(self, worker: str, calls: Collection[CallId]) -> Collection[CallId]:
         """Say that a worker lives and has these calls; return those that are no longer its own."""
@@ -66,14 +66,21 @@ class GatewayWork:
 
     def answer(self, worker: str, call: CallId, content: bytes) -> bool:
         """Say what came of a call, durably; False if it is no longer this worker's."""
-        return self.go_on(worker, call, content, 0, 0.0)[1]
+        said = {"worker": worker, **call._asdict(), "content": content.decode()}
+        return bool(self._ask("worker.answer", said)["counts"])
 
     def go_on(
         self, worker: str, call: CallId, content: bytes, most: int, wait: float
     ) -> tuple[Sequence[Offer], bool]:
-        """Say what came of a call, as `answer` does, and take others in the same request, as `take` does."""
+        """Say what came of a call, as `answer` does, and take others in the same request, as `take` does.
+
+        It takes none where the writer is of a version before that request (WORK-19).
+        """
+        if _NEXT not in self._line.methods:
+            return (), self.answer(worker, call, content)
         said = {**call._asdict(), "content": content.decode()}
-        return self._take({"worker": worker, "answer": said, "most": most, "wait": wait})
+        came = self._ask(_NEXT, {"worker": worker, "answer": said, "most": most, "wait": wait}, wait)
+        return self._offers(came), bool(came["counts"])
 
     def events(self, worker: str, call: CallId, after: int) -> Sequence[Recorded]:
         """Return events of the stream of a call, behind a version, up to the call's own."""

@@ -20,8 +20,6 @@ ALIVE_S: Final = 15.0
 """A call is lost to its worker once that has said nothing for this many seconds, unless the writer was told otherwise."""
 FORGOTTEN_S: Final = 3600
 """A call that is over, and a worker that says nothing, are forgotten after this time: no late answer is expected any more."""
-PROTOCOL: Final = 2
-"""The version of what workers ask a writer's gateway. One of another version is refused as it comes."""
 MOST_AT_ONCE: Final = 1000
 """The number of calls that are taken, and of events that are read, at once."""
 MOST_BYTES: Final = 2**27

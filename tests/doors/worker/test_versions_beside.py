@@ -6,12 +6,13 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from intersession import SessionSystem, Turn
 from intersession.gateway.protocol.line import Line
+from intersession_actors.assembly.methods.methods import METHODS
 from intersession_actors.outside.workers import remote
 from intersession_events import facts
 from support.beside import beside
@@ -71,9 +72,11 @@ def test_a_worker_sends_a_writer_of_the_version_before_what_that_knows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(remote, "EDITION", b"")  # as that offered
-    sent, ask = list[Any](), Line.ask
+    monkeypatch.delitem(cast("dict[str, object]", METHODS), "worker.next")
+    sent, asked, ask = list[Any](), set[str](), Line.ask
 
     def asking(self: Line, method: str, params: Any, **named: Any) -> Any:
+        asked.add(method)
         if method == "worker.act":
             sent.append(json.loads(json.dumps(params["act"])))
         return ask(self, method, params, **named)
@@ -82,6 +85,8 @@ def test_a_worker_sends_a_writer_of_the_version_before_what_that_knows(
     with beside(":memory:", {"main": busy}) as writer:
         told = writer.ask("hello")
         assert told["reply"] == "done"
+    assert "worker.answer" in asked
+    assert "worker.next" not in asked
     as_then = json.dumps([*recorded_acts()]).replace("RUN", told["runId"])
     left_out = {"isNew": False, "isError": False}  # they stand for what is not said
     assert [{**left_out, **act} for act in sent] == [{**left_out, **act} for act in json.loads(as_then)]

@@ -56,12 +56,14 @@ class GatewayClient(Closing):
                 "unavailable", f"the gateway at {address} can't be reached: {_why(error)}"
             ) from None
         try:
-            self._known_to_each_other(address, token)
+            features = self._known_to_each_other(address, token).get("features")
         except ToolRefused as refused:
             self.close()
             # A connection that was lost says nothing of the token: the gateway may have stopped just now.
             code: RefusalCode = "unavailable" if refused.code == "unavailable" else "forbidden"
             raise ToolRefused(code, f"the gateway at {address} refused: {refused.error}") from None
+        self.methods = frozenset[str](features.get("methods", ()) if is_object(features) else ())
+        """The methods that the gateway has."""
 
     def call(
         self, method: str, params: JsonMapping | None = None, *, timeout: float | None = 60.0
@@ -117,8 +119,8 @@ class GatewayClient(Closing):
         """Close the connection; any thread may."""
         self._opened.close()
 
-    def _known_to_each_other(self, address: str, token: str) -> None:
-        """Prove to know the token, and have the gateway prove it."""
+    def _known_to_each_other(self, address: str, token: str) -> JsonObject:
+        """Prove to know the token, and have the gateway prove it; return what it says as it admits this client."""
         challenge = self.receive(OPEN_S).get("payload")
         nonce = challenge.get("nonce") if is_object(challenge) else None
         # As it was reached: a name stands for an address, and that is what the gateway sees of it.
@@ -126,8 +128,7 @@ class GatewayClient(Closing):
         if not isinstance(nonce, str) or server is None:
             raise ToolRefused("forbidden", "there is no gateway of ours at this address")
         if urlsplit(address).scheme == "https" and not self._announced:
-            self._connect({"token": token})
-            return
+            return self._connect({"token": token})
         digest = token_digest(token.encode())
         handshake = Handshake(challenge=nonce, nonce=random_id(), server=server)
         hello = self._connect({"proof": handshake.proof(digest, "client"), "nonce": handshake.nonce})
@@ -135,6 +136,7 @@ class GatewayClient(Closing):
         said = auth.get("proof") if is_object(auth) else None
         if not isinstance(said, str) or not handshake.proves(digest, "gateway", said):
             raise ToolRefused("forbidden", "it did not prove that it knows the token")
+        return hello
 
     def _connect(self, auth: JsonMapping) -> JsonObject:
         params = {

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from itertools import count
 from typing import Final, NamedTuple
@@ -96,6 +96,12 @@ class Line:
     def is_connected(self) -> bool:
         """Whether a gateway answers now."""
         return self._client is not None
+
+    @property
+    def methods(self) -> Collection[str]:
+        """The methods of the gateway that answers now."""
+        client = self._client
+        return () if client is None else client.methods
 
     @property
     def trouble(self) -> str | None:

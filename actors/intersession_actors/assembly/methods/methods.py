@@ -148,8 +148,10 @@ METHODS: Final[Mapping[str, Registered]] = {
     "usage.budgets": Registered("operator.read", lambda parts: parts.about.budgets, again=True),
     "worker.act": Registered("worker", lambda parts: parts.work.act),
     "worker.announce": Registered("worker", lambda parts: parts.work.announce),
+    "worker.answer": Registered("worker", lambda parts: parts.work.answer),
     "worker.events": Registered("worker", lambda parts: parts.work.events),
     "worker.leave": Registered("worker", lambda parts: parts.work.leave),
+    "worker.next": Registered("worker", lambda parts: parts.work.next),
     "worker.renew": Registered("worker", lambda parts: parts.work.renew, about=True),
     "worker.take": Registered("worker", lambda parts: parts.work.take),
     **{

@@ -27,7 +27,7 @@ from intersession_events.basics.plain_json import JsonMapping, is_object
 from intersession_events.facts import ready
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sent import sent
-from intersession_events.log.work_queue import PROTOCOL, CallId, CallKind, Offer, Taker, Worker
+from intersession_events.log.work_queue import CallId, CallKind, Offer, Taker, Worker
 
 LONGEST_WAIT_S: Final = 60.0
 """How long a worker may wait for a call at a time."""
@@ -49,7 +49,7 @@ class CallParams(_Params, frozen=True, kw_only=True):
 
 @ready
 class AnnounceParams(_Params, frozen=True, kw_only=True):
-    """`worker.announce`: what a worker has; `agents` and `channels` say by name what it says of each. `protocol` is `PROTOCOL`."""
+    """`worker.announce`: what a worker has; `agents` and `channels` say by name what it says of each."""
 
     worker: Identity
     host: Identity
@@ -58,7 +58,6 @@ class AnnounceParams(_Params, frozen=True, kw_only=True):
     channels: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     seats: _Whole = 1
     is_draining: bool = False
-    protocol: _Whole = 1
 
 
 class AnswerParams(CallParams, frozen=True, kw_only=True):
@@ -68,13 +67,26 @@ class AnswerParams(CallParams, frozen=True, kw_only=True):
 
 
 @ready
-class TakeParams(_Params, frozen=True, kw_only=True):
-    """`worker.take`: the `answer` of a call that ended; then up to `most` calls, `wait` in seconds for the first one."""
+class AnswerOfWorker(AnswerParams, frozen=True, kw_only=True):
+    """`worker.answer`: what came of a call of a worker."""
 
     worker: Identity
-    answer: AnswerParams | None = None
-    most: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 1
+
+
+@ready
+class TakeParams(_Params, frozen=True, kw_only=True):
+    """`worker.take`: up to `most` calls; `wait` in seconds for the first one."""
+
+    worker: Identity
+    most: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 1
     wait: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_WAIT_S)] = 0.0
+
+
+@ready
+class NextParams(TakeParams, frozen=True, kw_only=True):
+    """`worker.next`: the `answer` of a call that ended, and then what `worker.take` has."""
+
+    answer: AnswerParams
 
 
 @ready
@@ -120,12 +132,6 @@ class GatewayWork:
     def announce(self, call: Call, params: JsonMapping) -> Result:
         """Take in that a worker lives, and what it has."""
         given, desk = read_arguments(AnnounceParams, params), self._desk
-        if given.protocol != PROTOCOL:
-            older = "worker" if given.protocol < PROTOCOL else "host that writes the log"
-            error = (
-                f"the worker speaks version {given.protocol}, and this writer {PROTOCOL}; update the {older}"
-            )
-            raise invalid("protocol", error)
         _check("agents", given.agents, call.caller.agents)
         _check("channels", given.channels, call.caller.channels)
         worker = Worker(
@@ -143,21 +149,30 @@ class GatewayWork:
         return {"aliveSeconds": desk.alive_s}
 
     def take(self, call: Call, params: JsonMapping) -> Result | Pending:
-        """Take what came of a call, durably, and then give calls to a worker. One that waits for them holds no thread."""
-        given, desk = read_arguments(TakeParams, params), self._desk
-        taker, answer = Taker(_name(call, given.worker), given.most), given.answer
-        told: Result = {}
-        if answer is not None:
-            with _refusing():
-                counts = desk.queue.to_take.answer(taker.worker, _call_of(answer), answer.content.encode())
-            told = {"counts": counts}
+        """Give calls to a worker. One that waits for them holds no thread."""
+        given = read_arguments(TakeParams, params)
+        return self._taken(Taker(_name(call, given.worker), given.most), given.wait, {})
+
+    def answer(self, call: Call, params: JsonMapping) -> Result:
+        """Take what came of a call, durably."""
+        given = read_arguments(AnswerOfWorker, params)
+        return self._answered(_name(call, given.worker), given)
+
+    def next(self, call: Call, params: JsonMapping) -> Result | Pending:
+        """Take what came of a call, and then give calls to its worker."""
+        given = read_arguments(NextParams, params)
+        taker = Taker(_name(call, given.worker), given.most)
+        told = self._answered(taker.worker, given.answer)
         try:
             return self._taken(taker, given.wait, told)
         except ToolRefused:
-            if not told:
-                raise
             # Its answer is taken; that it was forgotten, it hears as it next takes.
             return {"offers": [], **told}
+
+    def _answered(self, worker: str, given: AnswerParams) -> Result:
+        with _refusing():
+            counts = self._desk.queue.to_take.answer(worker, _call_of(given), given.content.encode())
+        return {"counts": counts}
 
     def _taken(self, taker: Taker, wait: float, told: Result) -> Result | Pending:
         desk = self._desk
@@ -167,9 +182,9 @@ class GatewayWork:
 
         def taken() -> Result:
             with _refusing():
-                return made(desk.take(taker) if taker.most else ())
+                return made(desk.take(taker))
 
-        if not (wait and taker.most):
+        if not wait:
             return taken()
         # It asks first, so that nothing is missed that is offered while it looks.
         asking = desk.asks(taker, made)

@@ -195,7 +195,8 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("worker.renew", {"worker": "w", "calls": [A_CALL]}),
     ("worker.events", {"worker": "w", **A_CALL}),
     ("worker.act", {"secret": "s", "act": {"type": "has", "messageId": "m"}, **A_CALL}),
-    ("worker.take", {"worker": "w", "answer": {"content": "{}", **A_CALL}, "most": 0}),
+    ("worker.answer", {"worker": "w", "content": "{}", **A_CALL}),
+    ("worker.next", {"worker": "w", "answer": {"content": "{}", **A_CALL}}),
     ("worker.leave", {"worker": "w"}),
 ]
 

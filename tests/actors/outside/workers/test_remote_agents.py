@@ -264,7 +264,7 @@ def test_an_answer_that_is_none_fails_the_run_and_a_failure_is_one(passing_url: 
         worker = with_worker(system)
         run_id = told(system)
         offer = worker.one()
-        worker.ask("take", worker="one", answer=call_of(offer) | {"content": "what"}, most=0)
+        worker.ask("answer", **call_of(offer), worker="one", content="what")
         assert "gave no result" in ended(system, run_id)["error"]
 
         run_id = told(system, "again")
@@ -279,12 +279,11 @@ def test_the_request_that_tells_an_answer_takes_the_next_call(passing_url: str) 
         run_id = told(system)
         offer = worker.one()
         told(system, "again")
-        came = worker.ask("take", worker="one", answer=answer_to(offer, "hi"), wait=20.0)
+        came = worker.ask("next", worker="one", answer=answer_to(offer, "hi"), wait=20.0)
         assert came["counts"] is True
         assert ended(system, run_id)["reply"] == "hi"
         assert [one["id"] for one in came["offers"]] != [offer["id"]]
-        again = worker.ask("take", worker="one", answer=answer_to(offer, "hi"), most=0)
-        assert again["offers"] == []
+        assert worker.answer(offer, "hi")
 
 
 @pytest.mark.clause("WORK-14")
@@ -296,7 +295,7 @@ def test_a_worker_that_was_forgotten_has_its_answer_taken_and_hears_so_as_it_nex
         told(system)
         offer = worker.one()
         worker.leave()
-        late = worker.ask("take", worker="one", answer=answer_to(offer, "too late"), wait=20.0)
+        late = worker.ask("next", worker="one", answer=answer_to(offer, "too late"), wait=20.0)
         assert late == {"offers": [], "counts": False}
         with pytest.raises(ToolRefused, match="announce it, and then take"):
             worker.take()
@@ -307,22 +306,11 @@ def test_the_wait_of_a_worker_ends_as_it_drains(passing_url: str) -> None:
     with SessionSystem(passing_url, config=CONFIG) as system, ThreadPoolExecutor(1) as pool:
         worker = with_worker(system)
         run_id = told(system)
-        waits = pool.submit(worker.ask, "take", worker="one", answer=answer_to(worker.one(), "hi"), wait=60.0)
+        waits = pool.submit(worker.ask, "next", worker="one", answer=answer_to(worker.one(), "hi"), wait=60.0)
         assert ended(system, run_id)["reply"] == "hi"
         worker.announce(is_draining=True)
         assert waits.result(WAIT) == {"offers": [], "counts": True}
         assert worker.take(wait=60.0) == []
-
-
-@pytest.mark.clause("WORK-14")
-@pytest.mark.parametrize(("spoken", "advice"), [(1, "update the worker"), (3, "update the host")])
-def test_a_worker_that_speaks_another_version_is_refused_as_it_comes(
-    spoken: int, advice: str, passing_url: str
-) -> None:
-    with SessionSystem(passing_url, config=CONFIG) as system:
-        said = {"worker": "one", "host": "here", "version": "1", "agents": {"main": ""}}
-        with pytest.raises(ToolRefused, match=f"^protocol: the worker speaks version {spoken}, .*{advice}"):
-            StubWorker(system).ask("announce", **said, protocol=spoken)
 
 
 @pytest.mark.clause("WORK-6")
@@ -394,7 +382,7 @@ def test_a_credential_has_the_agents_that_it_names_and_no_calls_of_another(passi
         def ask(method: str, **params: object) -> Callable[[], object]:
             return lambda: system.gateway.perform(f"worker.{method}", params, caller=other)
 
-        said = {"worker": "one", "host": "h", "version": "1", "protocol": 2}
+        said = {"worker": "one", "host": "h", "version": "1"}
         assert refused(ask("announce", **said, agents={"main": ""})) == "forbidden"
         with pytest.raises(
             ToolRefused, match='this credential has none; give it the scope "worker" and agents'
@@ -414,8 +402,8 @@ def test_a_credential_has_the_agents_that_it_names_and_no_calls_of_another(passi
         )
         assert refused(ask("events", **call_of(offer), worker="one")) == "invalid_request"
         assert ask("renew", worker="one", calls=[call_of(offer)])() == {"lost": [call_of(offer)]}
-        mine = call_of(offer) | {"content": '{"answered":{"text":"mine"}}'}
-        assert ask("take", worker="one", answer=mine, most=0)() == {"offers": [], "counts": False}
+        mine = '{"answered":{"text":"mine"}}'
+        assert ask("answer", **call_of(offer), worker="one", content=mine)() == {"counts": False}
 
         read = worker.ask("events", **call_of(offer), worker="one")["events"]
         assert {event["stream"] for event in read} == {offer["stream"]}
