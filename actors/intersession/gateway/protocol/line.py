@@ -99,7 +99,7 @@ class Line:
 
     @property
     def methods(self) -> Collection[str]:
-        """The methods of the gateway that answers now."""
+        """Names of what can be asked of the host that answers now."""
         client = self._client
         return () if client is None else client.methods
 
