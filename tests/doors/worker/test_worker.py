@@ -186,7 +186,8 @@ def test_a_worker_makes_as_many_calls_at_once_as_it_has_seats() -> None:
 
 @pytest.mark.clause("WORK-14")
 def test_an_answer_whose_reply_is_lost_is_told_again_and_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    told, go_on = list[bool](), GatewayWork.go_on
+    told: list[bool] = []
+    go_on: Any = GatewayWork.go_on
 
     def losing(self: GatewayWork, *given: Any) -> Any:
         if told:
