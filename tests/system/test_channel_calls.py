@@ -1,13 +1,14 @@
 """What is being delivered right now goes on, whoever registers a channel or carries flows on meanwhile (finding A4)."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from intersession import Channel, MemoryChannel, SessionSystem, echo
 from intersession_actors.outside.channels.channels import Outbound, ThreadWanted
+from intersession_actors.outside.channels.turns import Place
 from intersession_actors.owners.delivery.commands import DeliveryReturned
 from intersession_actors.owners.streams.commands import Ask, Resume, StreamLoaded
 from intersession_events.facts import (
@@ -20,6 +21,7 @@ from intersession_events.facts import (
     SpawnClosed,
     ThreadOpened,
 )
+from intersession_events.log.recorded import Recorded
 from support.running import WAIT, Booth, recorded, wait_for, wait_for_number
 
 THREADS = {"enabled": True, "spawnSubagentSessions": True}
@@ -237,3 +239,24 @@ def test_a_text_that_may_not_go_out_any_more_frees_the_seat_that_it_waited_for(b
     wait_for_number(system, DeliveryDone, 2)
 
     assert [call.text for call in held.calls] == ["one", "three"]
+
+
+@pytest.mark.clause("ANN-5")
+def test_a_text_has_its_turn_before_anybody_is_told_that_it_is_decided(booth: Booth) -> None:
+    """Of two that were decided in one commit the later one could go out first: the outbox was told before their order was known."""
+    telegram, entered = MemoryChannel(), list[bool]()
+    system = booth.start({"main": echo()}, {"telegram": telegram})
+    turns = system.service.world.channels.turns
+
+    def decided(batch: Sequence[Recorded]) -> None:
+        entered.extend(
+            not turns.is_idle(Place.of(one.event.route))
+            for one in batch
+            if isinstance(one.event, DeliveryDecided)
+        )
+
+    system.log.on_committed(decided, DeliveryDecided, first=True)
+    say(system)
+    wait_for(system, DeliveryDone)
+
+    assert entered == [True]
