@@ -215,7 +215,7 @@ def test_the_page_weighs_little_asks_nothing_elsewhere_and_sets_no_markup() -> N
     weight = sum(len(gzip.compress(path.read_bytes(), 6)) for path in modules)
     own = {path.name: path.read_text(encoding="utf-8") for path in STATIC.rglob("*.js")}
 
-    assert weight <= 156_000
+    assert weight <= 158_000
     for name, text in own.items():
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|dangerously", text
