@@ -42,6 +42,7 @@ from support.encrypted import master_key, source, where, with_key
 from support.log_drafts import anywhere
 from support.processes.forked import ForkedCommand
 from support.running import WAIT, Booth, at_rest, closed_exchange, merged, recorded
+from support.soaking import until
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 CANARY = "zanzibar"
@@ -718,6 +719,8 @@ def test_a_copy_without_keys_follows_an_encrypted_log_and_proves_it(booth: Booth
         report = ran("verify", "--store", mirror.path, "--json").json
         assert (first.checked > 0, first.files, report["findings"]) == (True, 1, [])
         assert (report["ok"], report["encrypted"] >= 4) == (True, True), report
+        # That it was taken is on record, under a key of its own, before the keys are copied.
+        until(lambda: system.log.stream("access:credential:copies"))
         shutil.copy(f"{located(booth.url).place}.keys", f"{mirror.path}.keys")
         assert CANARY in words(str(mirror.path))  # whoever has the keys and the master key reads it
         system.erase(MAIN)
