@@ -89,7 +89,7 @@ class _Doing:
                 ended.set_result(None)
             timers.cancel(key)
             pending.over()
-            step = partial(_within, self._under, pending.finish)
+            step = partial(_within, self._under, partial(_finished, self._under, pending))
             try:
                 self._threads.submit(partial(self.go_on, step), self._under.turn.session_key)
             except StoreUnavailable as error:
@@ -98,6 +98,12 @@ class _Doing:
         if pending.timeout < _ENDLESS_S:
             timers.after(round(pending.timeout * 1000), key, over)
         pending.future.add_done_callback(over)
+
+
+def _finished(under: UnderWay, pending: Pending) -> Result | Pending:
+    """Go on behind a wait. One that a stop of the writer has ended is gone on with by the next one: nothing is recorded of it here."""
+    under.check()
+    return pending.finish()
 
 
 def _within(under: UnderWay, step: Callable[[], Result | Pending]) -> Result | Pending:

@@ -256,7 +256,13 @@ class GatewayWork:
         return made
 
     def _check_writes(self) -> None:
-        """Raise `StoreUnavailable` where another writer has the log: any change of the queue is refused then, of no call, too."""
+        """Raise `StoreUnavailable` where another writer has the log: any change of the queue is refused then, of no call, too.
+
+        Raises:
+            ToolRefused: this process ends (`unavailable`).
+        """
+        if self._desk.leaves:
+            raise ToolRefused("unavailable", "the writer is stopping, send it again to the next one")
         self._desk.queue.withdraw(())
 
     def _act(self, call: Call, params: JsonMapping) -> Result | Pending:

@@ -352,6 +352,29 @@ def test_acts_are_those_of_the_run(passing_url: str) -> None:
 
 
 @pytest.mark.clause("WORK-12")
+def test_a_wait_that_a_stop_of_the_writer_ends_is_gone_on_with_by_the_next_one(log_url: str) -> None:
+    """A send of an agent at a worker was answered `timeout` then, long before its time, and the next writer could only say so."""
+    send = {"sessionKey": "agent:other:main", "message": "you?", "timeoutSeconds": 20}
+    act = {"name": "sessions_send", "args": send, "number": 1, "place": 1}
+    with SessionSystem(log_url, config=CONFIG | REACH) as system, ThreadPoolExecutor(1) as pool:
+        worker = with_worker(system, "main", "other")
+        told(system)
+        offer = worker.one()
+        sent = pool.submit(
+            worker.ask, "act", **call_of(offer), secret=offer["secret"], act=act | {"type": "call"}
+        )
+        asked = worker.one()
+        system.close()
+        with pytest.raises((ToolRefused, StoreUnavailable, RuntimeError)):
+            sent.result(WAIT)
+
+    with SessionSystem(log_url, config=CONFIG | REACH) as system:
+        worker.system = system
+        worker.answer(asked, "me")
+        assert worker.ask_over_take_over(offer, "call", **act)["result"]["reply"] == "me"
+
+
+@pytest.mark.clause("WORK-12")
 def test_what_a_replaced_writer_refuses_is_sent_to_the_next_one(log_url: str) -> None:
     """One that wakes from a pause refuses an act, as its attempt was silent, before it hears that another has the log."""
     listing = {"type": "call", "name": "sessions_list", "args": {}, "number": 1, "place": 1}
