@@ -287,6 +287,52 @@ def test_a_summary_can_be_asked_for(log_url: str) -> None:
     assert len(talker.asked[-1].messages("openai")) < 60
 
 
+@pytest.mark.clause("CTX-6")
+def test_a_summary_that_is_asked_for_during_a_run_may_cover_its_answer(log_url: str) -> None:
+    """Its start is decided together with that answer, which no reader has at hand before both are recorded."""
+    gate, talker = Gate(), Talker()
+
+    def long_at_last(turn: Turn) -> Reply | str | None:
+        if turn.message.startswith("6."):
+            gate.stop(turn)
+            return LONG * 40
+        return talker(turn)
+
+    with a_system(log_url, long_at_last, {"agents": {"defaults": {"contextTokens": 8_000}}}) as system:
+        talk(system, 0, 6)
+        last = system.inbound(channel="chat", chat_id="42", sender="ann", text="6.")
+        gate.reached()
+        asked = system.gateway.call("sessions.compact", {"key": "main"})
+        gate.open()
+        ended = [system.gateway.call("agent.wait", {"runId": one["runId"]}) for one in (last, asked)]
+        assert [one["status"] for one in ended] == ["ok", "ok"]
+        (summary,) = summaries(system)
+        (answer,) = (one for one in recorded(system, RunCompleted) if one.run_id == last["runId"])
+        assert said_to(system, 7)["status"] == "ok"
+        assert system.debug.replay()["same"]
+
+    assert summary.covers is not None
+    assert answer.message is not None
+    assert summary.covers.through == answer.message.id
+
+
+@pytest.mark.clause("CTX-6")
+def test_a_summary_may_cover_the_last_message_that_no_run_has_answered(log_url: str) -> None:
+    talker = Talker()
+    with a_system(log_url, talker) as system:
+        talk(system, 0, 2)
+        system.gateway.call("chat.inject", {"sessionKey": MAIN, "message": LONG * 40})
+        asked = system.gateway.call("sessions.compact", {"key": "main"})
+        assert system.gateway.call("agent.wait", {"runId": asked["runId"]})["status"] == "ok"
+        (summary,) = summaries(system)
+        assert said_to(system, 2)["status"] == "ok"
+        assert system.status()["failures"] == {}
+        assert system.debug.replay()["same"]
+
+    assert summary.covers is not None
+    assert summary.covers.messages == 5
+
+
 @pytest.mark.clause("CTX-5", "ERASE-1")
 def test_a_summary_is_erased_with_a_message_that_it_may_tell_of_and_the_next_one_begins_anew(
     log_url: str,

@@ -39,7 +39,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     `version` is that of the session's stream: read again up to there, the log gives the same context (PROV-4). `used` is how
     many tokens all of it has at most; `fit` is what of it is left out, once that is decided (CTX-2). `summary` stands for the
     oldest messages of the transcript, and `open_tokens` is the most tokens that those behind it have. `compacts`: it is that
-    of a compaction, which is given the messages that the next summary is made of (CTX-5).
+    of a compaction, which is given the messages that the next summary is made of; `covers` is what its answer will stand for,
+    None if there is nothing to summarise (CTX-5).
     """
 
     message: facts.Message
@@ -53,6 +54,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     summary: Summary | None = None
     open_tokens: int = 0
     compacts: bool = False
+    covers: facts.Covers | None = None
 
     def fitted(self, room: int | None, *, may_read: bool, keep: int = 0) -> "RunContext | None":
         """Return it fitted into a number of tokens; None is no limit. A compaction leaves the newest `keep` tokens alone.
@@ -102,13 +104,14 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
             return self if part is None else self._with(part)
 
     def _with(self, fitted: facts.Fit) -> "RunContext":
-        return msgspec.structs.replace(self, fit=fitted, hash=given_hash(self, fitted))
+        # Here, while all messages are at hand: a context behind events that come next outlives them.
+        return msgspec.structs.replace(
+            self, fit=fitted, hash=given_hash(self, fitted), covers=self._covers(fitted)
+        )
 
-    @property
-    def covers(self) -> facts.Covers | None:
-        """What its answer, a summary, will stand for; None if it is no compaction, or has nothing to summarise."""
-        part, summary = self.fit, self.summary
-        if not self.compacts or part is None or not part.until:
+    def _covers(self, part: facts.Fit) -> facts.Covers | None:
+        summary = self.summary
+        if not self.compacts or not part.until:
             return None
         return facts.Covers(
             messages=part.until,
