@@ -102,7 +102,7 @@ class _Doing:
 
 def _finished(under: UnderWay, pending: Pending) -> Result | Pending:
     """Go on behind a wait. One that a stop of the writer has ended is gone on with by the next one: nothing is recorded of it here."""
-    under.check()
+    under.check_stays()
     return pending.finish()
 
 

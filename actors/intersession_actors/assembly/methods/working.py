@@ -261,8 +261,7 @@ class GatewayWork:
         Raises:
             ToolRefused: this process ends (`unavailable`).
         """
-        if self._desk.leaves:
-            raise ToolRefused("unavailable", "the writer is stopping, send it again to the next one")
+        self._desk.check_stays()
         self._desk.queue.withdraw(())
 
     def _act(self, call: Call, params: JsonMapping) -> Result | Pending:

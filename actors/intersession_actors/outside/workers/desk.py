@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.outside.workers.takers import Asking, Takers
+from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.running.failures.failure import described
 from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.threads import Threads
@@ -256,6 +257,15 @@ class Desk:
             takers = self._takers.all()
         for one in takers:
             one.give(())
+
+    def check_stays(self) -> None:
+        """Refuse what the next writer goes on with, since the process ends.
+
+        Raises:
+            ToolRefused: it ends (`unavailable`).
+        """
+        if self.leaves:
+            raise ToolRefused("unavailable", "the writer is stopping, send it again to the next one")
 
     def stop(self) -> None:
         """End, once it is written what is done with."""

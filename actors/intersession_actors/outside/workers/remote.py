@@ -77,6 +77,14 @@ class UnderWay:
         """
         self._agents.check(CallId("agent", self.turn.run_id, self.turn.attempt))
 
+    def check_stays(self) -> None:
+        """Refuse to go on with it where this process ends: the next writer does.
+
+        Raises:
+            ToolRefused: it ends (`unavailable`).
+        """
+        self._agents.desk.check_stays()
+
 
 class RemoteAgent:
     """An agent that workers have."""
@@ -243,8 +251,7 @@ class RemoteAgents:
             ToolRefused: it is over (`run_over`), or this process ends (`unavailable`).
         """
         agents = self._executor
-        if self.desk.leaves:
-            raise ToolRefused("unavailable", "the writer is stopping, send it again to the next one")
+        self.desk.check_stays()
         if not ((call.id, call.attempt) in agents.adopted or agents.is_running(call.id, call.attempt)):
             raise ToolRefused("run_over", "run: this attempt is over, stop working on it")
 

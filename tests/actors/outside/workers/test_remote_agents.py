@@ -374,6 +374,21 @@ def test_a_wait_that_a_stop_of_the_writer_ends_is_gone_on_with_by_the_next_one(l
         assert worker.ask_over_take_over(offer, "call", **act)["result"]["reply"] == "me"
 
 
+@pytest.mark.clause("WORK-6", "SEND-10")
+def test_a_wait_in_a_run_that_is_stopped_is_answered_as_in_one_process(passing_url: str) -> None:
+    send = {"sessionKey": "agent:other:main", "message": "you?", "timeoutSeconds": 86_400}
+    act = {"type": "call", "name": "sessions_send", "args": send, "number": 1, "place": 1}
+    with SessionSystem(passing_url, config=CONFIG | REACH) as system, ThreadPoolExecutor(1) as pool:
+        worker = with_worker(system, "main", "other")
+        run_id = told(system)
+        offer = worker.one()
+        sent = pool.submit(worker.ask, "act", **call_of(offer), secret=offer["secret"], act=act)
+        worker.one()
+        assert system.abort(run_id)
+
+        assert sent.result(WAIT)["result"]["status"] == "timeout"
+
+
 @pytest.mark.clause("WORK-12")
 def test_what_a_replaced_writer_refuses_is_sent_to_the_next_one(log_url: str) -> None:
     """One that wakes from a pause refuses an act, as its attempt was silent, before it hears that another has the log."""
