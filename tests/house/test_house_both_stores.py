@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from support.one_store import ONE_STORE
 from support.paths import ROOT
 
@@ -94,6 +96,7 @@ def excused(path: Path) -> str | None:
     )
 
 
+@pytest.mark.ci
 def test_who_opens_a_log_takes_it_on_either_store_or_there_is_a_reason() -> None:
     left = {path: on_one_store(path) for path in sorted(TESTS.rglob("test_*.py"))}
     unexcused = {

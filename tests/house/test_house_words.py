@@ -166,10 +166,12 @@ def test_no_page_speaks_the_house_dialect(page: Path) -> None:
     assert list(dialect(prose(page.read_text(encoding="utf-8")))) == []
 
 
+@pytest.mark.ci
 def test_no_docstring_comment_error_or_help_speaks_the_house_dialect() -> None:
     assert [f"{place}: {turn}" for place, text in words_of_the_source() for turn in dialect(text)] == []
 
 
+@pytest.mark.ci
 def test_modules_and_types_are_named_after_things() -> None:
     assert [f"{place}: {name}" for place, name in names() if words_of(name) & NOT_NAMES] == []
 
