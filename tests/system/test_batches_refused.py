@@ -1,6 +1,7 @@
 """A batch that one of our own statements refuses shows at once: in the log of the process, in `status`, to the host, in the metrics."""
 
 import logging
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -50,7 +51,8 @@ def test_a_mistake_of_ours_shows_at_every_place_where_one_looks(
     assert answer["status"] == "ok"  # it is slow, and nothing is lost
     counted = status["failures"]["batch_refused"]
     assert counted >= 1
-    assert f'intersession_failures_total{{kind="batch_refused"}} {float(counted)}' in metrics
+    (refused,) = re.findall(r'intersession_failures_total\{kind="batch_refused"\} (\S+)', metrics)
+    assert float(refused) >= counted  # one more may have been refused meanwhile
     assert "batch_refused" in {one.code for one in process_findings(status)}
     (told,) = [one for one in heard if one.kind == "batch_refused"]
     assert told.level == "warning"
