@@ -105,8 +105,15 @@ def nothing_is_made_of_finalizers_without_a_stack() -> Generator[None]:
     """
     hook = sys.unraisablehook
 
+    def has_stack(frames: int = 60) -> bool:
+        return not frames or has_stack(frames - 1)
+
     def heard(unraisable: "sys.UnraisableHookArgs") -> None:
-        if not isinstance(unraisable.exc_value, RecursionError):
+        try:
+            is_told = has_stack() and not isinstance(unraisable.exc_value, RecursionError)
+        except RecursionError:
+            return
+        if is_told:
             hook(unraisable)
 
     sys.unraisablehook = heard
